@@ -81,21 +81,24 @@ class WeightedRun:
         scores = self.scores(self._every_image_once)
         return {score: float(values[0]) for score, values in scores.items()}
 
-    def defined(self) -> dict[str, dict[str, int]]:
-        """Count the values that each mean score averages over. Undefined values do not count.
+    def n_values_averaged(self) -> dict[str, dict[str, int]]:
+        """Count the defined values over which each mean score averages, if each image counts once.
 
-        Returns a dict from score name to a dict from the unit of the mean, such as "pairs" or
-        "classes", to the number of defined values. Scores that are not means are left out.
+        Returns {score: {unit of the mean: number}}, such as {"contour.dice": {"images": 9}}.
+        Scores that are not means are left out.
         """
         n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
+            # The part is a class, for example, or "" for the overall scores
             for part, scores_of_part in metric.scores_by_part(tree, self._protocol).items():
-                # "over" has a dict for each mean score: unit -> (1, 2), numbers of defined values
-                # and of all values
-                for key, units in scores_of_part.get("over", {}).items():
+                # "over" is {key of a mean score: {unit: int (1, 2)}}. The columns are the numbers
+                # of defined values and of all values, and the only row is the weighting above
+                for key, counts_by_unit in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
-                    n_defined[score] = {unit: int(counts[0, 0]) for unit, counts in units.items()}
+                    n_defined[score] = {
+                        unit: int(counts[0, 0]) for unit, counts in counts_by_unit.items()
+                    }
         return n_defined
 
 

@@ -170,8 +170,8 @@ def fewer_values(
     Scores that are not means, that average over equally many values in all runs, or that a run
     lacks are left out.
     """
-    # For each run: score -> unit of the mean, such as "images" -> number of defined values
-    n_defined_of_runs = [run.defined() for run in runs]
+    # For each run: {score: {unit of the mean, such as "images": number of defined values}}
+    n_defined_of_runs = [run.n_values_averaged() for run in runs]
     texts = dict[str, str]()
     for score in scores:
         for unit in sorted(n_defined_of_runs[0].get(score, {})):

@@ -108,7 +108,7 @@ def compare(
     -0.0094
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)
-    given_word(test, "test", significance.TESTS)
+    given_word(test, "test", significance.TESTS)  # raises for another word
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
@@ -123,13 +123,14 @@ def compare(
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
     # Error classes, for example, have scores only in runs that counted them
     scores = tuple(shared_names(run.values for run in sampled))
+    # Each run is a method of its own here; `compare_methods` has several runs of a method
     methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)
     by_score = {score: compare_score(score, methods, sampling) for score in scores}
     permutation_p = {
         (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
         for a, b in permuted_pairs
     }
-    differences = _test_differences(
+    differences = _test_differences(  # adds p-values, also after Holm's correction
         [d for compared in by_score.values() for d in compared.differences],
         permutation_p,
         _score_changes_by_solver(sampled, metrics),
@@ -148,7 +149,7 @@ def compare(
         late_starts=_late_starts(evaluations, metrics, scores),
         signatures=tuple(str(run.signature) for run in evaluations),
         shown=tuple(usual_scores(evaluations[0], scores, parts=True)),
-        coverage=fewer_values([s.weighted for s in sampled], run_names, scores),
+        coverage=fewer_values([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
         **described_fields(evaluations, metrics, sampling),
     )

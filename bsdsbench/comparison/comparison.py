@@ -113,6 +113,7 @@ class ImagePairs:
         n_higher = sum(effect.difference > 0 for effect in self.effects)
         n_lower = sum(effect.difference < 0 for effect in self.effects)
         n_ties = len(self.effects) - n_higher - n_lower
+        # Images are compared by the first per-image score of the metric
         lower_is_better = registry.get(self.metric).image_columns[0].lower
         n_wins, n_losses = (n_lower, n_higher) if lower_is_better else (n_higher, n_lower)
         return WinsTiesLosses(n_wins, n_ties, n_losses)

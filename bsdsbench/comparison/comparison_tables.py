@@ -242,12 +242,11 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
-    a, b, score_label, *numbers = difference_fields(compared.percent)
-    labels = [a, b, score_label]
+    *labels, difference, p, p_holm, least = difference_fields(compared.percent)  # run A, B, score
     key, title = "differences", "Differences"
     notes = [holm_note(compared.level, scores)]
     rows: list[list[Cell]] = []
-    if metric:
+    if metric:  # a row per score, part, and pair of runs
         labels.append(PART)
         key = f"{metric}-differences"
         title = f"{registry.get(metric).title}, differences part by part"
@@ -267,7 +266,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     return Table(
         key,
         title,
-        [*labels, *numbers],
+        [*labels, difference, p, p_holm, least],
         rows,
         notes=[*notes, *_notes_of(compared, scores)],
         n_labels=len(labels),

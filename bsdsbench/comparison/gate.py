@@ -265,7 +265,9 @@ def check(
         the scores
     common : use only the images that both runs have, instead of raising if the images differ
     by : a group column. The scores of each group of images are checked too.
-    level, n_boot, seed, progress : as in `compare`
+    level : confidence level, such as 0.95
+    n_boot, seed : number of bootstrap samples, and the seed of the random numbers
+    progress : called with (samples done, all samples, "")
 
     Raises DataError if protocols, images or ground truth differ, if a score is unknown, if there is
     no score to check, or if the baseline is damaged.
@@ -277,7 +279,7 @@ def check(
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
     notes += [note.text for note in left_out_notes(left_out)]
     scores_before = stored.scores
-    if baseline_run is not stored.run:  # restricted to shared images
+    if baseline_run is not stored.run:  # a copy, restricted to the images that both runs have
         scores_before = score_names.flat_scores(baseline_run)
         if undefined := [score for score in gated if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")

@@ -101,8 +101,12 @@ def means_by_slice(
 ) -> Table:
     """Return a table of each method's mean scores over its runs: one row per slice and method.
 
-    `by` is the group column. `spread` and `columns` are as in `means_table`. Raises DataError as
-    `means_table` does, and if the runs lack the column.
+    by : the group column of the images; each of its groups is a slice
+    spread : the measure of variation over runs that follows a mean, such as the standard deviation
+    columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
+
+    Raises DataError if the runs lack the column, if a score is unknown, or if the runs of a method
+    are not comparable.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     scores = scores_to_show(methods, columns)

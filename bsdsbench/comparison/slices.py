@@ -266,6 +266,7 @@ def _scores_shown(
         return [score for score in known if score in chosen]
     run = next(run for run in runs if metric in run.metrics)
     usual = score_names.usual_scores(run, known, parts=True)
+    # Without "own", the columns that only the table of a single run shows
     return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
@@ -298,22 +299,24 @@ def _slice_table(
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
     undefined = ValueInterval(np.nan, np.nan, np.nan)
+    no_score = SliceScore(undefined, undefined)
     rows: list[list[Cell]] = []
     for of_run in slices:
         n_images = len(of_run.parts.members)
-        names = [ALL, *of_run.parts.names, MACRO]
+        names = [ALL, *of_run.parts.names, MACRO]  # of all images, the slices, and their mean
         sizes = [n_images, *of_run.sizes, n_images]
-        numbers: dict[str, list[SliceScore]] = {}  # score -> its value for each of `names`
+        values: dict[str, list[SliceScore]] = {}  # score -> its value for each of `names`
         for score, on_slices in of_run.scores.items():
-            whole = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), undefined)
-            numbers[score] = [whole, *on_slices, of_run.macro[score]]
+            on_all = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), undefined)
+            values[score] = [on_all, *on_slices, of_run.macro[score]]
         for k, (name, size) in enumerate(zip(names, sizes, strict=True)):
             for part, score_by_key in scores_by_part.items():
                 row: list[Cell] = [of_run.name, name, part, size]
                 for key in columns:
                     score = score_by_key.get(key, "")  # "": the part has no such score
-                    for number in numbers[score][k] if score in numbers else (undefined, undefined):
-                        # Slices do not compete with each other, so no cell is marked as best
+                    # The score and its difference from all images, each with an interval. Slices
+                    # do not compete with each other, so no cell is marked as best
+                    for number in values[score][k] if score in values else no_score:
                         row.append(Estimate(*number, comparable=False))
                 rows.append(row)
     notes = [

@@ -323,7 +323,8 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
                 return (0.0, *parse_thresholds(value.removeprefix("0+")))
             if ".." in value:
                 low, high, count = re.split(r"\.\.|/", value)
-                n_points = min(int(count), MAX_THRESHOLDS + 1)  # the validator rejects too many
+                # A larger count would take memory, and the validator of the field rejects MAX + 1
+                n_points = min(int(count), MAX_THRESHOLDS + 1)
                 return tuple(np.linspace(float(low), float(high), n_points).tolist())
             if not value.isdecimal():
                 return tuple(map(float, value.removeprefix("at ").split(",")))

@@ -64,7 +64,7 @@ class Word:
 
 
 WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
-WORDED = {name for word in WORDS.values() for name in word.fields}
+FIELDS_IN_WORDS = {name for word in WORDS.values() for name in word.fields}  # names of settings
 # Words that do not encode protocol fields; each is an attribute of Signature
 NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
 _OPTIONAL_KEYS = ("valid", "maps", "ms")  # if a line lacks the word, its text is "", not UNKNOWN
@@ -159,7 +159,7 @@ class Signature:
         if not self.protocol.stated:
             return texts
         texts |= self.named
-        skipped = self.unused | WORDED
+        skipped = self.unused | FIELDS_IN_WORDS
         if self.protocol.max_dist_px is not None:
             skipped -= {"max_dist"}  # the word "tol" encodes max_dist_px, not max_dist
         for name, (value, _) in self.protocol.changed(preset).items():
@@ -242,12 +242,13 @@ class Signature:
         differences = []
         for key, word in WORDS.items():
             our_text, their_text = our_texts.get(key, UNKNOWN), their_texts.get(key, UNKNOWN)
-            if key == "ms":  # a single call means scale 1
+            if key == "ms":  # scales of the image; "" is a single call, which is at scale 1
                 our_text, their_text = our_text or "1", their_text or "1"
             if our_text == their_text or key == "maps" or UNKNOWN in (our_text, their_text):
                 continue
             is_unused = word.fields and unused.issuperset(word.fields)
             severity = Severity.IGNORED if is_unused else word.severity
+            # Several tolerances are separated by commas, and the main scores are at the first
             same_first = our_text.partition(",")[0] == their_text.partition(",")[0]
             if key == "tol" and same_first and severity is Severity.FORBIDS:
                 severity = Severity.SAID
@@ -255,10 +256,10 @@ class Signature:
                 Difference(_field_name(key, word), our_text, their_text, severity, word.cost)
             )
         if not (self.protocol.stated and other.protocol.stated):
-            return differences
+            return differences  # official result files do not state all settings
         for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():
             spellings = {name, name.rpartition(".")[0]}  # METRIC.OPTION, METRIC
-            if not spellings & WORDED:
+            if not spellings & FIELDS_IN_WORDS:  # not compared above, as a word
                 severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
                 our_text, their_text = _format_value(our_value), _format_value(their_value)
                 differences.append(Difference(name, our_text, their_text, severity))
@@ -434,10 +435,12 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
     count = len(values)
     if values == even_thresholds(count):
         return str(count)
-    if names := [name for name, grid in GRIDS.items() if values == grid]:
-        return names[0]
+    for name, grid in GRIDS.items():
+        if values == grid:
+            return name
     if values[0] == 0 and count > 1:
         return f"0+{_format_thresholds(values[1:])}"
+    # Up to four thresholds are easier to read as a list
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
         return f"{values[0]}..{values[-1]}/{count}"
     return "at " + ",".join(map(number_text, values))

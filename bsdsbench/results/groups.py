@@ -390,18 +390,20 @@ def _divide(
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     numbers = np.array([math.nan if value is None else float(value) for value in values])
     low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))
-    inner_edges = [edge for edge in edges if edge > low]  # the lowest quartile may be the minimum
+    # A quartile that is the minimum would only start an empty bin below it
+    inner_edges = [edge for edge in edges if edge > low]
     limits = map(text_of, [float(low), *inner_edges, float(high)])
     names = [f"[{start}, {end})" for start, end in pairwise(limits)]
     if open_ended:
         names[0] = f"below {text_of(inner_edges[0])}"
     else:
         names[-1] = f"{names[-1].removesuffix(')')}]"
+    # Bin k has the numbers with inner_edges[k - 1] <= number < inner_edges[k]
     bins = np.searchsorted(inner_edges, numbers, side="right")
-    bins[np.isnan(numbers)] = len(names)
+    bins[np.isnan(numbers)] = len(names)  # one more bin, for images without a number
     # The indices of the non-empty bins, and the position of each image's bin among these
     used, members = np.unique(bins, return_inverse=True)
-    # Not the first: limits may start at the smallest value, as 0. Quartiles have no empty bins
+    # If the first bin is empty, it is not listed: it is "below 0" for the limits 0,1024 of a size
     empty = [names[k] for k in range(1, len(names)) if k not in used]
     names.append(NO_VALUE)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))

@@ -223,7 +223,9 @@ def _summary_table(
             if spread.n or asked is not None:
                 row: list[Cell] = [part or None, run.name, column.heading, *spread]
                 rows.setdefault((part, column.heading, run.name), row[: len(fields)])
-    parts, headings = (list(dict.fromkeys(labels[k] for labels in rows)) for k in (0, 1))
+    # Parts and scores keep the order in which they first occur; the sort keeps that of the runs
+    parts = list(dict.fromkeys(part for part, _, _ in rows))
+    headings = list(dict.fromkeys(heading for _, heading, _ in rows))
     order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
     if summary is Summary.IQR:
@@ -233,7 +235,9 @@ def _summary_table(
     footer["notes"] = [note, *footer["notes"]]
     title = f"{registry.get(metric).title}, values of the images"
     table = Table(f"{metric}-images", title, fields, [rows[k] for k in order], n_labels=3, **footer)
-    return table.without(*[PART] * (not any(parts)), *[METHOD] * (len(runs) == 1))
+    if len(runs) == 1:
+        table = table.without(METHOD)
+    return table if any(parts) else table.without(PART)  # "" is the part of overall scores
 
 
 _FIELDS = (

@@ -94,19 +94,23 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        # (N, T) each: N images, T parameter values of the method
+        # Each array is stored as byte planes (B, T, N) and unpacked from (B, N, T) to pixel counts
+        # (N, T), for N images and T parameter values of the method
         matched_gt, unmatched_pred, total_pred = (
             unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
             for kind in ("matched_gt", "unmatched_pred", "total_pred")
         )
+    # The annotated pixels of an image, (N,), do not depend on the method's parameter
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
+    # (N, T, 4), with the last axis of `MatchCounts.matches`
     matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
     thresholds = _thresholds_of(parameter)
     rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
     protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths, form = shipped_sets()[SET], _FORMS[reference.form]  # image id -> fingerprint
+    truths = shipped_sets()[SET]  # image id -> fingerprint of its ground truth
+    form = _FORMS[reference.form]  # the type of the maps as records name it, such as "ucm2"
     records = []
     for image_id, image_matches in zip(ids, matches, strict=True):
         counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, image_matches)}

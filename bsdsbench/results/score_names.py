@@ -144,8 +144,7 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
 
     These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
 
-    parts : True to include scores of parts. Those that only the table of a single run shows
-        (`Column.shown` is "own") are left out.
+    parts : True to include scores of parts, except those that only the table of a single run shows
     """
     usual = []
     for score in known:
@@ -153,9 +152,12 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
         if named is None or named.metric not in run.metrics or (named.part and not parts):
             continue
         metric = registry.get(named.metric)
-        keys = metric.usual(metric.options_of(run.protocol))
-        hidden = ("never", "own") if named.part else ("never",)  # "own": if there is a single run
-        if named.column.shown not in hidden and (keys is None or named.column.key in keys):
+        # The columns that the metric shows with these options, None for all of its columns
+        usual_keys = metric.usual(metric.options_of(run.protocol))
+        is_usual = usual_keys is None or named.column.key in usual_keys
+        # "own": only in the table of a single run
+        hidden = ("never", "own") if named.part else ("never",)
+        if is_usual and named.column.shown not in hidden:
             usual.append(score)
     return usual
 
@@ -197,9 +199,10 @@ def _without_level(name: str) -> str:
 
 
 def _candidates(word: str, known: _Known) -> list[str]:
-    """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word stands for.
+    """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word of the user stands for.
 
-    The result is the first of these lists that is not empty, or []:
+    `known` maps full names of scores to parsed names. The result is the first of these lists that
+    is not empty, or []:
 
     1. the score with this full name
     2. the score of the default metric with this SCORE or PART.SCORE
@@ -210,18 +213,23 @@ def _candidates(word: str, known: _Known) -> list[str]:
     for name in (word, f"{registry.DEFAULT_METRICS[0]}.{word}"):
         if name in known:
             return [name]
-    without_metric = {name: name.partition(".")[2] for name in known}
-    if with_key := [name for name, key in without_metric.items() if key == word]:
-        return with_key
-    with_heading = []
+    without_metric = {name: name.partition(".")[2] for name in known}  # SCORE or PART.SCORE
+    with_this_score = [name for name, score in without_metric.items() if score == word]
+    if with_this_score:
+        return with_this_score
+    with_this_heading = []
     for name, parsed in known.items():
-        heading = parsed and ".".join(filter(None, (parsed.part, parsed.column.heading)))
-        if heading and heading.casefold() == word.casefold():
-            with_heading.append(name)
+        if parsed is not None:  # None: not a score of any metric
+            column = parsed.column
+            heading = f"{parsed.part}.{column.heading}" if parsed.part else column.heading
+            if heading.casefold() == word.casefold():
+                with_this_heading.append(name)
+    if with_this_heading:
+        return with_this_heading
     starts = (f"{word}-", f"{word}@")
-    longer = [name for name, key in without_metric.items() if key.startswith(starts)]
+    longer = [name for name, score in without_metric.items() if score.startswith(starts)]
     longer += [name for name in known if name.startswith(starts)]
-    return with_heading or longer[:1]
+    return longer[:1]
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

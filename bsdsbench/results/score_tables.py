@@ -63,7 +63,8 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
-    left_out, protocols, signatures = {}, [], []
+    left_out = {}  # name of the run -> (number of counted images, {left-out image: reason})
+    protocols, signatures = [], []  # pairs of a text and the name of the run
     for run in runs:
         left_out[run.name] = len(run.records), run.left_out
         protocols.append((f"protocol {run.described}", run.name))
@@ -75,7 +76,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     if not is_same:
         lines += [f"{', '.join(names)}: {text}." for text, names in names_by_protocol.items()]
     return {
-        "caption": "".join(names_by_protocol) if is_same else "",
+        "caption": f"protocol {runs[0].described}" if is_same else "",
         "reading": reading_line(runs),
         "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
         "signatures": signature_lines(signatures),
@@ -116,12 +117,13 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
     protocols_differ = False
     lines = list[str]()
     for pair in pair_differences(runs):
-        forbids = pair.difference.severity is Severity.FORBIDS
-        if pair.difference.of_protocol:
+        difference = pair.difference
+        forbids = difference.severity is Severity.FORBIDS
+        if difference.of_protocol:  # a setting, such as the tolerance
             protocols_differ = protocols_differ or forbids
-        elif forbids and pair.difference.field != "metrics":
+        elif forbids and difference.field != "metrics":  # "metrics": no metric in common
             lines.append(f"{pair.line()}; such scores are not comparable.")
-        elif pair.difference.field == "images":
+        elif difference.field == "images":
             lines.append(f"{pair.line()}.")
     if protocols_differ:
         lines.insert(0, "Protocols differ; such scores are not comparable.")

@@ -39,7 +39,7 @@ _SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")
 _MAX_BYTES = 1 << 27  # limit for the stored arrays, which take up to eight times that in memory
 _MARK = b"bsdsbench:"  # precedes the hash in the comment at the end of the archive
-_LOCAL = ("pred", "gt", "photos", "valid", "split")  # private paths, which are not published
+_PRIVATE_PATHS = ("pred", "gt", "photos", "valid", "split")  # these are not published
 
 
 def _difference_axes(n_axes: int) -> range:
@@ -121,12 +121,13 @@ def _public_description(
     """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
-    provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
+    provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
     terms = {"licence": licence, "citation": citation}
     provenance |= {key: text for key, text in terms.items() if text}
-    failed = {}
+    private_folders = [origin[key] for key in _PRIVATE_PATHS if origin.get(key)]
+    failed = {}  # id of an image that was left out -> reason
     for image_id, reason in content["failed"].items():
-        for folder in filter(None, map(origin.get, _LOCAL)):
+        for folder in private_folders:  # a reason may name a file
             reason = reason.replace(f"{folder}/", "")
         failed[image_id] = reason
     copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")

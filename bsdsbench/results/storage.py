@@ -393,7 +393,7 @@ def pack_record(record: ImageRecord) -> bytes:
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
-    # Faster than an .npz by 0.4 ms per image
+    # An .npz of the same content takes 0.4 ms longer per image
     arrays: list[tuple[str, str, str, tuple[int, ...]]] = []
     array_bytes = []
     for metric, counts in record.counts.items():

@@ -153,9 +153,11 @@ def to_csv(table: Table) -> str:
     columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        writer.writerow(
-            [re.sub(_FORMULA_START, "'", visible(x)) if isinstance(x, str) else x for x in row]
-        )
+        cells = list(row)
+        for k, cell in enumerate(row):
+            if isinstance(cell, str):  # the pattern matches the empty text before "=", for example
+                cells[k] = re.sub(_FORMULA_START, "'", visible(cell))
+        writer.writerow(cells)
     return out.getvalue()
 
 
@@ -167,7 +169,7 @@ TABLE_FORMATS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "json": lambda tables: as_json({"schema": _SCHEMA, "tables": to_mappings(tables)}),
     "html": html_page,
 }
-_SUFFIXES = {
+_FORMAT_OF_SUFFIX = {
     ".txt": "table",
     ".md": "markdown",
     ".tex": "latex",
@@ -185,14 +187,17 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
 
     Raises DataError if the suffix is unknown or contradicts `text_format`, or if both are missing.
     """
-    suffix = Path(out or "").suffix.lower()
-    if not suffix and (out is None or text_format):
+    if out is None:
         return text_format or "table"
-    if suffix not in _SUFFIXES:
-        raise DataError(f"{out}: suffix {suffix!r}, expected one of {', '.join(_SUFFIXES)}")
-    if text_format not in (None, _SUFFIXES[suffix]):
-        raise DataError(f"{out}: by its name {_SUFFIXES[suffix]}, but --format says {text_format}")
-    return _SUFFIXES[suffix]
+    suffix = Path(out).suffix.lower()
+    if not suffix and text_format:
+        return text_format
+    if suffix not in _FORMAT_OF_SUFFIX:
+        raise DataError(f"{out}: suffix {suffix!r}, expected one of {', '.join(_FORMAT_OF_SUFFIX)}")
+    format_by_name = _FORMAT_OF_SUFFIX[suffix]
+    if text_format not in (None, format_by_name):
+        raise DataError(f"{out}: by its name {format_by_name}, but --format says {text_format}")
+    return format_by_name
 
 
 def render(tables: Sequence[Table], text_format: str) -> str:

@@ -191,9 +191,11 @@ class Table:
         """Return a copy with only the columns at these indices, and without notes on the others."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
-        notes = [
-            n for n in self.notes if isinstance(n, str) or not n.columns or keys & {*n.columns}
-        ]
+        notes = list[str | Note]()
+        for note in self.notes:
+            columns_of_note = note.columns if isinstance(note, Note) else ()
+            if not columns_of_note or keys.intersection(columns_of_note):
+                notes.append(note)
         rows = [[row[k] for k in numbers] for row in self.rows]
         n_labels = sum(k < self.n_labels for k in numbers)
         return replace(self, columns=columns, rows=rows, notes=notes, n_labels=n_labels)
@@ -312,30 +314,33 @@ class Table:
 
 
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
-    """Format one cell of a column.
+    """Format one cell of a column, and convert its numbers to Python numbers (None if undefined).
 
     For example, the mean of five numbers with a spread becomes "0.780 ± 0.004 (5)". An interval is
     left out if either end is undefined.
     """
     if isinstance(cell, str):
-        return PrintedCell(show(cell), show(cell), Estimate(None))
-    given = cell if isinstance(cell, Estimate) else Estimate(cell)
-    numbers: list[Any] = [given.value, given.low, given.high]
-    for k, number in enumerate(numbers):
-        numbers[k] = number.item() if hasattr(number, "item") else number  # of numpy
+        text = show(cell)  # in printable characters
+        return PrintedCell(text, text, Estimate(None))
+    estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
+    values: list[Any] = [estimate.value, estimate.low, estimate.high]
+    for k, number in enumerate(values):
+        if hasattr(number, "item"):  # a number of numpy
+            values[k] = number.item()
         if number is not None and math.isnan(number):
-            numbers[k] = None
-    value, low, high = numbers
+            values[k] = None
+    value, low, high = values
     text, span = column.text(value), ""
-    if value is not None and given.spread is not None:
-        text += f" ± {column.text(given.spread)} ({given.n})"
+    if value is not None and estimate.spread is not None:
+        text += f" ± {column.text(estimate.spread)} ({estimate.n})"
     if low is None or high is None:
         low = high = None
     else:
         span = f"[{column.text(low)}, {column.text(high)}]"
-    mark = show(given.mark)
+    mark = show(estimate.mark)
     line = " ".join(filter(None, (text, span, mark)))
-    return PrintedCell(text, line, replace(given, value=value, low=low, high=high, mark=mark), span)
+    numbers = replace(estimate, value=value, low=low, high=high, mark=mark)
+    return PrintedCell(text, line, numbers, span)
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
@@ -425,7 +430,8 @@ def _print_block(
     rich_table = RichTable(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=layout.gap == 2
     )
-    min_width = -layout.gap  # no gap after the last column
+    # Each width includes the gap to the next column, and there is no gap after the last column
+    min_width = -layout.gap
     for c in block:
         is_number = bool(table.columns[c].format)
         rich_table.add_column(

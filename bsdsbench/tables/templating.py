@@ -52,7 +52,10 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def load_template(text_format: str) -> jinja2.Template:
-    """Load the jinja2 template of a format. It escapes every value that is not a `Markup`."""
+    """Load the jinja2 template of a format: "html", "markdown" or "latex".
+
+    Every value that it prints is escaped for the format, unless it is already a `Markup`.
+    """
     import jinja2
     from markupsafe import Markup
 
