@@ -191,7 +191,7 @@ class Sampling(NamedTuple):
         first, *others = [run for run in runs if group_columns(run.records)] or [runs[0]]
         clusters = image_clusters(first.records, cluster)
         for other in others:
-            members = image_clusters(other.records, cluster).members
+            members = image_clusters(other.records, cluster).members  # (N,): cluster of each image
             if members.tolist() != clusters.members.tolist():
                 raise DataError(
                     f"{first.name}, {other.name}: other groups by {cluster}, expected one"

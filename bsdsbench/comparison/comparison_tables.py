@@ -145,10 +145,12 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         sentence = f"Scores with {compared.percent} intervals from {samples}"
-    fields: dict[str, Field] = {}  # key of a table column -> the column
-    columns: dict[str, Column] = {}  # the same key -> the metric's column
-    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
-    keys_by_late_start: dict[str, list[str]] = {}  # note -> keys of the columns of AP
+    # The keys of these two are the keys of the table's columns of scores
+    fields: dict[str, Field] = {}
+    columns: dict[str, Column] = {}  # the column of the metric from which the field was made
+    # Part, or "" for overall scores -> key of a table column -> full name of the score
+    scores_by_part: dict[str, dict[str, str]] = {}
+    keys_by_note: dict[str, list[str]] = {}  # note on the start of a curve -> keys of its AP
     for score in scores:
         name = parse_score(score)
         field = table_column(name.column, 3)
@@ -157,16 +159,16 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         fields[field.key], columns[field.key] = field, name.column
         scores_by_part.setdefault(name.part, {})[field.key] = score
         if score in compared.late_starts:
-            keys_by_late_start.setdefault(compared.late_starts[score], []).append(field.key)
+            keys_by_note.setdefault(compared.late_starts[score], []).append(field.key)
     rows: list[list[Cell]] = []
-    row_notes = []
+    row_notes = []  # for each row, notes on its undefined scores
     for part, score_by_key in scores_by_part.items():
         for run in compared.names:
             label_cells = [part if label is PART else run for label in labels]
             cells: dict[str, Estimate | None] = dict.fromkeys(fields)  # None: the part lacks it
             defined: dict[str, float | None] = dict.fromkeys(fields)  # None: undefined
             for key, score in score_by_key.items():
-                cell = cells[key] = _score_cell(compared, run, score)
+                cells[key] = cell = _score_cell(compared, run, score)
                 if cell.value is not None and not math.isnan(cell.value):
                     defined[key] = cell.value
             rows.append([*label_cells, *cells.values()])
@@ -176,7 +178,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         families = " over the pairs and parts of each score" if metric else ""
         letters_note = "Runs that share a letter do not differ significantly"
         notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
-    for line, keys in keys_by_late_start.items():
+    for line, keys in keys_by_note.items():  # parts share a column, so its key may occur repeatedly
         notes.append(Note(f"{line}.", tuple(dict.fromkeys(keys)), names_columns=True))
     return Table(
         f"{metric}-parts" if metric else "scores",
@@ -242,7 +244,8 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
-    *labels, difference, p, p_holm, least = difference_fields(compared.percent)  # run A, B, score
+    # The labels are run A, run B and the score; the numbers are the difference, p-values ...
+    *labels, difference, p, p_holm, least = difference_fields(compared.percent)
     key, title = "differences", "Differences"
     notes = [holm_note(compared.level, scores)]
     rows: list[list[Cell]] = []

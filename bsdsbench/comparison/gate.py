@@ -308,11 +308,15 @@ def _tolerances_of(
         baseline's per-score tolerances; scores in neither get the default TOLERANCE. A single
         tolerance, such as 0.01 or "5%", applies to scores without one in the baseline.
     """
-    for_all = TOLERANCE if isinstance(given, Mapping) else given
+    # `_by_full_name` expands short names ("ods"), and raises for a name that is no score
     by_score = _by_full_name(baseline.tolerances, baseline.scores)
+    tolerance_of_others: Tolerance
     if isinstance(given, Mapping):
         by_score |= _by_full_name(given, baseline.scores)
-    return {score: by_score.get(score, for_all) for score in scores}
+        tolerance_of_others = TOLERANCE
+    else:
+        tolerance_of_others = given
+    return {score: by_score.get(score, tolerance_of_others) for score in scores}
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
@@ -355,6 +359,7 @@ def _check_images(
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
+    # Score -> text such as "9 images in A, 10 images in B", if the runs' means differ in this
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
     tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
@@ -385,7 +390,7 @@ def _check_images(
     checks = []
     for score, tolerance in tolerances.items():
         value, before = scores_now.get(score), scores_before.get(score, math.nan)
-        drop = 0.0
+        drop = 0.0  # by how much the score is worse than before; a score that is gone always fails
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)

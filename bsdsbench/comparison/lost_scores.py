@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
 from multiprocessing.pool import ThreadPool
-from typing import Any
+from typing import Any, NamedTuple
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
@@ -29,13 +29,25 @@ _CLASS_FIELDS = (
     Field("share", "share [95 % interval]", "share", ".3f"),
     Field("delta_ods", "dODS", "", "+.4f"),
 )
-# The error classes of three kinds of pixels: "missed", "false", and "agreement" (ground-truth
-# pixels by the number of annotators that drew them). Each entry has the name of the score group
-# that holds the shares, and a dict from class name in tables to class name in that group.
-ERROR_SIDES = {
-    "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
-    "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
-    "agreement": ("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
+
+
+class ErrorClasses(NamedTuple):
+    """The error classes of one kind of pixels."""
+
+    shares: str  # the part of a score's name before the class: METRIC.SHARES.CLASS
+    names: Mapping[str, str]  # class as named in tables -> class as named in scores
+
+
+# "missed" and "false" pixels, and "agreement": all ground-truth pixels, in classes by the number of
+# annotators that drew them
+ERROR_CLASSES = {
+    "missed": ErrorClasses(
+        "error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))
+    ),
+    "false": ErrorClasses(
+        "error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))
+    ),
+    "agreement": ErrorClasses("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
 }
 
 
@@ -108,10 +120,10 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, (group, names) in ERROR_SIDES.items():
+    for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
         lost[side] = {}
-        for label, name in names.items():
-            share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
+        for label, name in classes.names.items():
+            share = comparison.interval_of(run.name, f"{metric.name}.{classes.shares}.{name}")
             ods_rise = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
             numbers = {"share": share.value, "low": share.low, "high": share.high}
             numbers["delta_ods"] = ods_rise.value
@@ -135,9 +147,10 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
         metric = _require_errors(run)
         slices = slices_of(run, by)
         for number, slice_name in enumerate(slices.parts.names):
-            for side, (group, names) in ERROR_SIDES.items():
-                for label, name in names.items():
-                    share = slices.scores[f"{metric.name}.{group}.{name}"][number].score
+            for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
+                for label, name in classes.names.items():
+                    shares = slices.scores[f"{metric.name}.{classes.shares}.{name}"]
+                    share = shares[number].score
                     ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
                     row_labels = [run.name, slice_name, side, label]
                     rows.append([*row_labels, Estimate(*share), ods_rise.value])
@@ -154,7 +167,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     """
     rows: list[list[Cell]] = []
     for lost in losses:
-        for side in ERROR_SIDES:
+        for side in ERROR_CLASSES:
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])

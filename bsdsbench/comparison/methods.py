@@ -47,7 +47,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row, table_footer
+from bsdsbench.results.score_tables import METHOD, ExtraRow, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted, shared_names
@@ -274,7 +274,7 @@ def means_table(
     methods: Sequence[Method],
     spread: Spread,
     columns: Sequence[str] | None,
-    extra: Sequence[Row] = (),
+    extra: Sequence[ExtraRow] = (),
     notes: Sequence[str] = (),
 ) -> Table:
     """Return a table of each method's mean scores over its runs, without comparing methods.
@@ -322,19 +322,18 @@ def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Ce
     return cells
 
 
-def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
+def _published_row(published: ExtraRow, scores: Sequence[str]) -> list[Cell]:
     """Return a table row of a published result: its label, then each score, or None if it lacks it.
 
     A marked score, such as an AP by another rule, is never shown as the best of its column. Its
     mark, such as the name of the rule, is printed unless it is "".
     """
-    label, by_metric, marks = published
-    row: list[Cell] = [label]
+    row: list[Cell] = [published.label]
     for score in scores:
         metric, _, key = score.partition(".")
-        cell = value_at(by_metric.get(metric, {}), key)
-        if key in marks and cell is not None:
-            mark = f"[{marks[key]}]" if marks[key] else ""
-            cell = Estimate(cell, mark=mark, comparable=False)
+        cell = value_at(published.scores_by_metric.get(metric, {}), key)
+        if key in published.marks and cell is not None:
+            mark = published.marks[key]
+            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
         row.append(cell)
     return row

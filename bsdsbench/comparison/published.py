@@ -24,7 +24,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import Row
+from bsdsbench.results.score_tables import ExtraRow
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.text import rounding_error
 
@@ -225,7 +225,7 @@ def why_not_beside(run: Evaluation, task: str) -> str:
 class PublishedRows(NamedTuple):
     """Table rows of published results, for the parameter `extra` of `score_tables`."""
 
-    rows: list[Row]
+    rows: list[ExtraRow]
     notes: list[str]  # one for each reason why rows are not comparable with runs
 
 
@@ -248,7 +248,7 @@ def published_beside(
     task (image set and metric) than a run.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
-    rows: list[Row] = []
+    rows: list[ExtraRow] = []
     run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
         reasons = {run.name: why_not_beside(run, published.tasks[0]) for run in runs}
@@ -266,7 +266,7 @@ def published_beside(
                         marks[column.key] = ""  # not printed, but never the best of its column
         if published.ap_rule is not None and ap_rules != {published.ap_rule}:
             marks["ap"] = published.ap_rule
-        rows.append((label, published.scores(), marks))
+        rows.append(ExtraRow(label, published.scores(), marks))
     problems = [
         f"{', '.join(dict.fromkeys(names))}: {reason}"
         for reason, names in run_names_by_reason.items()

@@ -156,17 +156,19 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
     win_rows = list[list[Cell]]()
     for score in first.scores_shown:
         for slice_name, compared in comparisons.items():
-            ranks = compared.ranks[score]
+            ranks = compared.ranks[score]  # its fields have one entry per method, the best first
             for k, name in enumerate(ranks.names):
                 slice_cells = [slice_name] if slice_column else []
                 row_labels: list[Cell] = [heading(score), *slice_cells, name]
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
-                p_first = ranks.shares[k][0]
+                p_first = ranks.shares[k][0]  # shares[k][r]: share of samples with rank r + 1
+                # beats[k][j]: the probability that method k beats method j
                 beats_next = ranks.beats[k][k + 1] if name != ranks.names[-1] else None
                 rank_rows.append([*row_labels, ranks.rank[k], median, p_first, beats_next])
-                beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
-                del beats[name]  # no method beats itself
-                win_rows.append([*row_labels, *map(beats.get, first.names)])
+                p_beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
+                del p_beats[name]  # no method beats itself
+                # The columns are all methods; None for itself, and for methods without a score
+                win_rows.append([*row_labels, *map(p_beats.get, first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
         Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),

@@ -145,7 +145,8 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     n_runs = len(by_run)
     if n_runs == 1:
         return _Draws(by_run[0], n_units)
-    offsets = by_run - by_run[0]  # relative to the first run: the mean of equal runs is then exact
+    # Scores relative to the first run: the mean of R equal scores may be rounded, that of zeros not
+    offsets = by_run - by_run[0]
     mean_offset = offsets.mean(axis=0)
     means = by_run[0] + mean_offset
     # The mean offset of the sampled runs, minus the mean offset of all runs
@@ -153,6 +154,7 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
+    # Satterthwaite: (v1 + v2)^2 / (v1^2 / d1 + v2^2 / d2) for variances v with d degrees of freedom
     image_variance, run_variance = np.nanvar(means), np.nanvar(deviations)
     denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
     degrees = float(n_units - 1)

@@ -207,7 +207,9 @@ def option(
             return tuple(value)
         if default is None and str(value).lower() == "none":
             return None
-        return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
+        if is_float and is_number(value) and abs(value) < 1e300:  # `float` fails for huge integers
+            return float(value)
+        return value
 
     def convert(value: object) -> object:
         if not is_list:

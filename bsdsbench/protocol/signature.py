@@ -280,10 +280,12 @@ class Signature:
         word = WORDS[key]
         if text == UNKNOWN:
             return f"Not known: {word.title}."
+        # Texts that have a phrase of their own, such as "all", a rule or the set of images
         phrases = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
         phrase = phrases.get(text)
         if phrase is None and word.fields:
             phrase = captions(self.protocol).get(word.fields[0])
+        # `meaning` is a sentence with {value} for the text, and {words} for the phrase
         meaning = word.meaning.format(value=text, words=phrase or text)
         return meaning[0].upper() + meaning[1:]
 
@@ -292,7 +294,7 @@ class Signature:
 
         For example, "bsds500-test:200/200" becomes "all 200 images of bsds500-test".
         """
-        match = _SET.fullmatch(self.set)
+        match = _SET.fullmatch(self.set)  # "SET:N/M" with M images in the set, or "set:N"
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
             return f"images of {name if n_in_set else 'a set that is not named'}"
@@ -311,7 +313,7 @@ class Signature:
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
-        for key, text in self.texts().items():
+        for key, text in self.texts().items():  # the entries of the line, such as {"tol": ".0075d"}
             if key == "tol":
                 matching = WORDS["match"].names.get(self.match, self.match)
                 phrases.append(f"matching {matching} with {caption_of['max_dist']}")

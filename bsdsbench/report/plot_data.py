@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.lost_scores import ERROR_SIDES
+from bsdsbench.comparison.lost_scores import ERROR_CLASSES
 from bsdsbench.comparison.published import PublishedCurve, PublishedResult
 from bsdsbench.comparison.slices import Slices, score_drawn
 from bsdsbench.plotting import style
@@ -30,7 +30,7 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     for lost in losses:
         rises = []
         for side in ("missed", "false"):
-            for key, error_class in ERROR_SIDES[side][1].items():
+            for key, error_class in ERROR_CLASSES[side].names.items():
                 rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
         bars.append((lost["name"], rises))
     longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0)

@@ -121,12 +121,12 @@ def _find_rows(
     rows are ignored. Raises one DataError that lists images with no row or with several rows, and
     rows whose id is neither in `images` nor in `others`.
     """
-    known = None if others is None else {*images, *others}
-    ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
+    allowed = None if others is None else {*images, *others}  # None: any id
+    ids = [_resolve_id(name, images if allowed is None else allowed) for name in table.ids]
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
     repeated = [image_id for image_id, n in Counter(ids).items() if n > 1]
     lacking = [image_id for image_id in images if image_id not in row_numbers]
-    unknown = [name for name in ids if known is not None and name not in known]
+    unknown = [] if allowed is None else [name for name in ids if name not in allowed]
     problems = []
     for names, fault in (
         (repeated, f"{len(repeated)} images have several rows"),
@@ -233,18 +233,21 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
         rows: list[list[str]] = []
         for row in lines:
-            if cells := [cell.strip() for cell in row if any(map(str.strip, row))]:
-                rows.append(cells)
-                if len(cells) != (n := len(rows[0])):
-                    raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
+            cells = [cell.strip() for cell in row]
+            if not any(cells):  # a blank line, or one of separators only
+                continue
+            rows.append(cells)
+            n = len(rows[0])  # of the header
+            if len(cells) != n:
+                raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
         header = rows[0] if rows else []
         if len(header) < 2 or "" in header:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
     if not {*ID_COLUMNS} & {*header}:
         header[0] = ID_COLUMNS[0]
-    columns = [list(column) for column in zip(*rows[1:], strict=True)]
-    return _split_off_ids(show(path), header, columns or [[] for _ in header])
+    columns = [[row[k] for row in rows[1:]] for k in range(len(header))]
+    return _split_off_ids(show(path), header, columns)
 
 
 def group_value(raw_value: object, what: str) -> Value:
@@ -432,12 +435,17 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
     Ids of frames differ only in their last number. At least two sequences of _MIN_FRAMES or more
     frames must together contain more than half of all images.
     """
-    stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
-    sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}
+    # (text before the number, text after it) -> number of images; ("a/frame", "") for a/frame012
+    n_images = Counter[tuple[str, ...]]()
+    for record in records:
+        match = _FRAME.fullmatch(record.image_id)
+        if match:
+            n_images[match.groups()] += 1
+    sequences = {stem: n for stem, n in n_images.items() if n >= _MIN_FRAMES}
     n_frames = sum(sequences.values())
     if len(sequences) < 2 or 2 * n_frames <= len(records):
         return ""
-    before, after = next(iter(sequences))  # the text around the number
+    before, after = next(iter(sequences))
     known = group_columns(records)
     option = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
     return (

@@ -36,9 +36,16 @@ AT_GRID_END = (
     f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
     "about the method."
 )
-# A row that is not a run: (name, {metric: scores as in result.json}, {key of a score: mark}). A
-# score with a mark, even "", is excluded when the best of a column is determined.
-Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
+
+
+class ExtraRow(NamedTuple):
+    """A row of a table of scores that is not a run, such as a published result."""
+
+    label: str  # in the column of methods
+    scores_by_metric: Mapping[str, Mapping[str, Any]]  # metric -> scores as in result.json
+    # Key of a score -> text to print after it, "" for none. A score that has a mark, even "", is
+    # not comparable with the others, and never highlighted as the best of its column.
+    marks: Mapping[str, str]
 
 
 def metric_with_errors(run: Evaluation) -> Metric | None:
@@ -300,7 +307,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
 
 def score_tables(
     runs: Sequence[Evaluation],
-    extra: Sequence[Row] = (),
+    extra: Sequence[ExtraRow] = (),
     notes: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     intervals: Mapping[tuple[str, str], Estimate] = MappingProxyType({}),
@@ -311,10 +318,7 @@ def score_tables(
     parts, such as classes, are in a second table, in which the best run of each part is marked. If
     `bsdsbench run` has timed a detector, a last column shows milliseconds per image.
 
-    extra: further rows, such as published results. Each is (name, {metric: scores as in
-        result.json}, {key of a score: mark}), and is shown in the tables of these metrics. A mark
-        is printed in brackets after the score. A score with a mark, even "", is never highlighted
-        as the best of its column.
+    extra: further rows, such as published results, for the tables of the metrics that they have.
     notes: further lines below each table.
     columns: the columns to show, by key or heading, or ["all"]. Default: the main columns.
     intervals: (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
@@ -382,7 +386,7 @@ class _ScoreRow(NamedTuple):
 
     labels: tuple[str, ...]  # (run,) for overall scores; (part,) or (part, run) for a part
     scores: Mapping[str, Any]  # scores of one metric, or of a part of it, as in result.json
-    marks: Mapping[str, str]  # key of a score -> mark, as in `Row`
+    marks: Mapping[str, str]  # key of a score -> text after it; a marked one is never the best
 
     @property
     def name(self) -> str:
@@ -414,18 +418,19 @@ def _score_table(
         one decimal more.
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
-    usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction
+    usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
-    measured: dict[str, Any] = {}  # the scores that any of the rows has, by key
+    scores_of_any: dict[str, Any] = {}  # the scores that at least one row has; only keys are used
     for row in rows:
-        measured |= row.scores
+        scores_of_any |= row.scores
     has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
-    area_keys: list[str] = []
-    for column in metric.part_columns if has_parts else metric.columns_of(measured):
-        is_usual = column.shown in shown_kinds and column.key in (usual_keys or (column.key,))
-        if (has_chosen or is_usual) and column.key.partition(".")[0] in measured:
+    area_keys: list[str] = []  # fields that are areas under a curve, such as AP
+    for column in metric.part_columns if has_parts else metric.columns_of(scores_of_any):
+        is_usual = not usual_keys or column.key in usual_keys
+        is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
+        if is_shown and column.key.partition(".")[0] in scores_of_any:  # "ods" of "ods.threshold"
             field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
             fields.append(field)
             columns[field.key] = column
@@ -435,6 +440,8 @@ def _score_table(
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
+        # Of each score of the row: the number of values that its mean averages over, by unit
+        numbers_of_means = row.scores.get("over", {})
         cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}
         partial_means = []  # notes on means over only some images or classes
@@ -445,7 +452,7 @@ def _score_table(
             if mark is not None and isinstance(cell, int | float):
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
-            for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
+            for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
                 partial_means.append(Note(line, (key,), names_columns=True))
         is_published = not has_parts and k >= len(runs)
