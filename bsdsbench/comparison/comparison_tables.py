@@ -309,7 +309,9 @@ def _solver_and_interval_notes(
       for p-values from the bootstrap.
     """
     notes = []
-    if limits := sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver):
+    # By how much the official matching may change the differences that are marked "~"
+    limits = sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver)
+    if limits:
         span = limits[0] if limits[0] == limits[-1] else f"{limits[0]} to {limits[-1]}, by row"
         notes.append(
             f"~ below {span}, by which the official matching itself can move a score: it is "

@@ -82,8 +82,8 @@ class Baseline:
         damaged.
         """
         scores = score_names.flat_scores(run)
-        new_tolerances = _by_full_name(tolerances or {}, scores)
-        gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
+        new_tolerances = _with_full_names(tolerances or {}, scores)
+        gated_scores = list(_with_full_names(dict.fromkeys(gated), scores))
         for score, tolerance in new_tolerances.items():
             _in_units_of_score(tolerance, 0.0, score)  # raises if the tolerance is invalid
         kept_tolerances = {}
@@ -308,11 +308,11 @@ def _tolerances_of(
         baseline's per-score tolerances; scores in neither get the default TOLERANCE. A single
         tolerance, such as 0.01 or "5%", applies to scores without one in the baseline.
     """
-    # `_by_full_name` expands short names ("ods"), and raises for a name that is no score
-    by_score = _by_full_name(baseline.tolerances, baseline.scores)
+    # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
+    by_score = _with_full_names(baseline.tolerances, baseline.scores)
     tolerance_of_others: Tolerance
     if isinstance(given, Mapping):
-        by_score |= _by_full_name(given, baseline.scores)
+        by_score |= _with_full_names(given, baseline.scores)
         tolerance_of_others = TOLERANCE
     else:
         tolerance_of_others = given
@@ -326,7 +326,7 @@ def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
     as classes) that tables show.
     """
     if chosen:
-        return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
+        return list(_with_full_names(dict.fromkeys(chosen), baseline.scores))
     if baseline.gated:
         return list(baseline.gated)
     shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
@@ -483,13 +483,13 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
     return given_number(tolerance, name_in_errors, 0, math.inf)
 
 
-def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
+def _with_full_names(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
     """Replace short score names, the keys of `values`, by full ones ("ods" by "boundary.ods").
 
     Raises DataError if a name stands for none of the `scores`.
     """
-    by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
-    for name in by_full_name:
+    renamed = {score_names.full_name(name, scores): value for name, value in values.items()}
+    for name in renamed:
         if name not in scores:
             raise score_names.unknown_score(name, scores)
-    return by_full_name
+    return renamed

@@ -74,14 +74,16 @@ def with_errors(
         return run
     if run.by_official_solver:
         raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
+    # The first metric that can count its errors by class
     metric = next((m for m in map(registry.get, run.metrics) if m.has_errors), None)
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
-    sources = find_sources(run, metric=metric.name)
+    sources = find_sources(run, metric=metric.name)  # the files of the run
 
     def count_again(record: ImageRecord) -> ImageRecord:
         """Return the record with error classes. Raises DataError if the other counts differ."""
         pred, gt = sources.load(record.image_id, run.protocol)
+        # `boundary_errors` adds the counts of error classes to those of the matching
         counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
         recounted = {name: counts[name] for name in ("thresholds", "matches")}
         check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
@@ -163,7 +165,8 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with one row per run and class.
 
-    `losses` are the results of `lost_scores` for the runs.
+    `losses` has the dict of `lost_scores` for each run. Its entries "missed", "false" and
+    "agreement" have the numbers of each class: {class: {"share", "low", "high", "delta_ods"}}.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

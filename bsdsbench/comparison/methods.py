@@ -229,7 +229,7 @@ def compare_methods(
         names=tuple(method.name for method in methods),
         methods=tuple(methods),
         scores=scores,
-        of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},
+        of_runs={(m.name, score): m.on_all_images(score) for score in scores for m in sampled},
         intervals=tuple(i for compared in by_score.values() for i in compared.intervals),
         differences=tuple(correct_families(d for c in by_score.values() for d in c.differences)),
         ranks={score: compared.ranks for score, compared in by_score.items()},

@@ -251,12 +251,13 @@ def published_beside(
     rows: list[ExtraRow] = []
     run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
+        # Why the result, whose task is "SET/METRIC", is not comparable with a run; "" if it is
         reasons = {run.name: why_not_beside(run, published.tasks[0]) for run in runs}
         for run_name, reason in reasons.items():
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
         label = published.label
-        marks: dict[str, str] = {}  # score -> mark
+        marks: dict[str, str] = {}  # key of a score -> text printed after it
         if any(reasons.values()):
             data_set = published.tasks[0].partition("/")[0]
             label += f" [{data_set}]"

@@ -34,11 +34,11 @@ class SampledMethod(NamedTuple):
     runs: list[SampledRun]
     drawn_runs: I8  # (B, R): how often each sample contains each run; the same for any R runs
 
-    def values(self, score: str) -> ScoresOfRuns:
+    def on_all_images(self, score: str) -> ScoresOfRuns:
         """Return the score of each run on all images."""
         return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
 
-    def by_run(self, score: str) -> F8:
+    def in_samples(self, score: str) -> F8:
         """Return the score of each run in each sample of images, (R, B)."""
         return np.array([run.in_samples[score] for run in self.runs])
 
@@ -73,20 +73,24 @@ def compare_score(
     sampling: Sampling,
     paired: frozenset[tuple[str, str]] = frozenset(),
 ) -> ScoreComparison:
-    """Compare methods by one score, such as "boundary.ods".
+    """Compare methods by one score, such as "boundary.ods": intervals, differences and ranks.
 
-    `paired` has the pairs of method names whose runs have the same seeds.
+    The value of a method is the mean of its runs. `paired` has the pairs of method names whose runs
+    have the same seeds.
     """
-    values = {m.name: m.values(score).mean for m in methods}
-    draws = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in methods}
+    values: dict[str, float] = {}  # method -> its value on all images
+    draws: dict[str, _Draws] = {}  # method -> its values in B bootstrap samples of images and runs
     intervals = []
-    for name, value in values.items():
+    for method in methods:
+        name = method.name
+        values[name] = method.on_all_images(score).mean
+        draws[name] = _draw_means(method.in_samples(score), method.drawn_runs, sampling.n)
         low, high = draws[name].interval(sampling.level)
-        intervals.append(Interval(name, score, value, low, high))
-    differences = [
-        _difference(a, b, score, (a.name, b.name) in paired, draws, sampling)
-        for a, b in combinations(methods, 2)
-    ]
+        intervals.append(Interval(name, score, values[name], low, high))
+    differences = []
+    for a, b in combinations(methods, 2):
+        is_paired = (a.name, b.name) in paired
+        differences.append(_difference(a, b, score, is_paired, draws, sampling))
     to_rank = {name: (value, draws[name].values) for name, value in values.items()}
     return ScoreComparison(intervals, differences, ranks_of(score, to_rank, sampling.level))
 
@@ -178,10 +182,10 @@ def _difference(
     from a sign-flip test over the seeds. p is NaN if the difference is NaN, or if a method has
     fewer than LEAST_RUNS runs, unless both have a single run. It is not corrected by Holm's method.
     """
-    values_a, values_b = a.values(score), b.values(score)
+    values_a, values_b = a.on_all_images(score), b.on_all_images(score)
     value = values_a.mean - values_b.mean
     if is_paired:
-        draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+        draws = _draw_means(a.in_samples(score) - b.in_samples(score), a.drawn_runs, sampling.n)
     else:
         mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
         n_effective = min(mean_a.n_effective, mean_b.n_effective)

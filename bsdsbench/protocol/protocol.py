@@ -106,17 +106,16 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
     def as_tuples(value: object) -> object:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
+    fault = f"options {clipped(options)}: expected a table for each metric"
+    if not isinstance(options, Mapping):
+        raise ProtocolError(fault)
     tables: dict[str, Any] = {}
-    # Anything but a mapping becomes an item that the check below rejects
-    items: Iterable[tuple[Any, Any]] = [("", None)]
-    if isinstance(options, Mapping):
-        items = options.items()
-    for name, values in items:
-        if attrs.has(type(values)):
+    for name, values in options.items():
+        if attrs.has(type(values)):  # an instance of an options class
             fields = [(f, getattr(values, f.name)) for f in attrs.fields(type(values))]
             values = {f.name: value for f, value in fields if value != _default_of(values, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
-            raise ProtocolError(f"options {clipped(options)}: expected a table for each metric")
+            raise ProtocolError(fault)
         changed = {key: as_tuples(v) for key, v in values.items() if v not in (None, DEFAULT)}
         if changed:
             tables[name] = ReadOnlyDict(changed)
@@ -372,6 +371,7 @@ class Protocol:
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
         known = {*cls.names(), "base"}
+        # Metric -> its options, as in the section [depth] of a file
         tables = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
         fields = {n: v for n, v in values.items() if n not in tables}
         fields["options"] = {**_freeze_options(fields.get("options", {})), **tables}
@@ -380,7 +380,8 @@ class Protocol:
         if fields.get("name") in preset_names():
             preset = read_packaged_toml(f"presets/{fields['name']}.toml")
             if preset.keys() - fields["options"].keys() <= fields.keys():  # nothing is missing
-                fields["name"] += "*"  # removed again if nothing is changed
+                # Marks a changed preset; `__attrs_post_init__` removes the star if nothing is changed
+                fields["name"] += "*"
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
@@ -396,22 +397,31 @@ class Protocol:
         """
         if not changes:
             return self
+        # Numbers of numpy become Python numbers
         changes = {k: v.item() if isinstance(v, np.generic) else v for k, v in changes.items()}
         check_field_names(type(self), changes, "protocol")
         if "max_dist" in changes:
             changes.setdefault("max_dist_px", None)
-        if isinstance(entries := changes.get("nms_params"), Mapping):
-            changes["nms_params"] = asdict(self.nms_params) | dict(entries)
-        if isinstance(tables := changes.get("options"), Mapping):
+        nms_params, options = changes.get("nms_params"), changes.get("options")
+        if isinstance(nms_params, Mapping):
+            changes["nms_params"] = asdict(self.nms_params) | dict(nms_params)
+        if isinstance(options, Mapping):
             merged = dict(self.options)
-            for metric, table in tables.items():
-                is_table = isinstance(table, Mapping)  # an options instance replaces all options
-                merged[metric] = {**self.options.get(metric, {}), **table} if is_table else table
+            for metric, table in options.items():
+                if isinstance(table, Mapping):
+                    merged[metric] = {**self.options.get(metric, {}), **table}
+                else:  # an instance of the metric's options class, which replaces all options
+                    merged[metric] = table
             changes["options"] = merged
-        starred = self.name.removesuffix("*") + "*"
-        name = starred if starred.removesuffix("*") in preset_names() else self.name
-        copy = evolve(self, **{"name": name, **changes})  # removes the star if it is not needed
-        return copy if "name" in changes or copy == self else evolve(copy, name=starred)
+        plain_name = self.name.removesuffix("*")
+        starred = f"{plain_name}*"
+        # A star allows values that differ from the preset. If none of them does, `__attrs_post_init__`
+        # removes it
+        name = starred if plain_name in preset_names() else self.name
+        copy = evolve(self, **{"name": name, **changes})
+        if "name" in changes or copy == self:
+            return copy
+        return evolve(copy, name=starred)  # a name that is no preset's also gets a star
 
     def to_mapping(self) -> dict[str, object]:
         """Return the fields as a dict of plain values. `from_mapping` converts it back."""

@@ -412,7 +412,7 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     words with a usual text (`Word.usual`) such as "op", are then absent.
     """
     base = _base_of(protocol)
-    preset = f"{base.name}.{base.version}"
+    preset = f"{base.name}.{base.version}"  # such as "bsds500.1"
     unit = "d" if protocol.max_dist_px is None else "px"
     tolerances = list(map(number_text, protocol.tolerances))
     texts = {

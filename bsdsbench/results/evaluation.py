@@ -116,7 +116,7 @@ class Evaluation(TabularResult):
             if k and record.image_id == records[k - 1].image_id:
                 fault = f"image {record.image_id!r} is a duplicate id"
                 raise MergeError(f"{self.name}: {fault}, expected once")
-        object.__setattr__(self, "records", tuple(records))  # the class is frozen
+        object.__setattr__(self, "records", tuple(records))  # `=` fails: the class is frozen
         for name in ("failed", "places", "reported"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
@@ -247,15 +247,18 @@ class Evaluation(TabularResult):
         read the files in another way follow as "; by METRIC, METRIC predictions ...; truth ...".
         """
         origin = self.provenance
+        # How files belong to images, such as 3-5 annotators' files each
         layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
         metrics_by_line: dict[str, list[str]] = {}
         for metric in registry.readers(self.metrics):
             readings = metric.readings(self.protocol, origin.pred_kind or "")
             line = readings.describe(self.records, *layouts)
             metrics_by_line.setdefault(line, []).append(metric.name)
-        phrases = list(metrics_by_line)[:1]
-        for line, names in list(metrics_by_line.items())[1:]:
-            phrases.append(f"by {', '.join(names)} {line.removeprefix('Read as: ')}")
+        phrases: list[str] = []
+        for line, names in metrics_by_line.items():
+            if phrases:  # only the first line starts with "Read as: " and names no metric
+                line = f"by {', '.join(names)} {line.removeprefix('Read as: ')}"
+            phrases.append(line)
         return "; ".join(phrases)
 
     def verdict(self) -> list[InputWarning]:
@@ -266,7 +269,8 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        kind = self.provenance.pred_kind or ""
+        kind = self.provenance.pred_kind or ""  # such as "soft"
+        # If a metric requires masks, all metrics read the files as such, by its `readings`
         readers = registry.readers(self.metrics)
         readings = [metric.readings(self.protocol, kind) for metric in readers]
         warnings = check_all_values(readings, self.records)

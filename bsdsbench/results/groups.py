@@ -82,11 +82,13 @@ def group_rows(
     if group_by is not None:
         tables.append(_match_pattern(group_by, ids))
     for table in tables:
-        row_numbers = _find_rows(table, rows, others)
+        row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
+            # Each value is a float or text as in the table, or None if it is missing
             values = [group_value(value, label) for value in raw_values]
             known = [value for value in values if value is not None]
+            # _NUMBER matches text of a number without leading zeros
             if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
                 # `group_value` rejects text such as "1e999", which is infinite as a float
                 values = [v if v is None else group_value(float(v), label) for v in values]
@@ -153,13 +155,19 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
         raise DataError(f"{source}: {error}, expected a regular expression") from None
     if not compiled.groupindex:
         raise DataError(f"{source}: names no group, expected some, such as (?P<scene>.+)_[0-9]+")
-    matches = {image_id: compiled.search(image_id) for image_id in ids}
-    if unmatched := [image_id for image_id, match in matches.items() if match is None]:
+    columns: dict[str, list[Any]] = {name: [] for name in compiled.groupindex}  # named groups
+    unmatched = []
+    for image_id in ids:
+        match = compiled.search(image_id)
+        if match is None:
+            unmatched.append(image_id)
+        else:
+            for name, values in columns.items():
+                values.append(match[name])  # None if the group did not take part in the match
+    if unmatched:
         raise DataError(
             f"{source}: is not found in {listed(unmatched)}, expected it in every image's id"
         )
-    names = compiled.groupindex
-    columns = {name: [match and match[name] for match in matches.values()] for name in names}
     return _GroupTable(source, list(ids), columns)
 
 
@@ -173,7 +181,7 @@ def _read_groups(groups: Any) -> _GroupTable:
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
-        if not {*ID_COLUMNS} & {*groups.columns}:
+        if not {*ID_COLUMNS} & {*groups.columns}:  # no column named image, image_id or id
             if getattr(groups.index, "nlevels", 1) > 1:
                 raise DataError(
                     "groups: a data frame with an index of several levels, expected ids"
@@ -191,7 +199,7 @@ def _read_groups(groups: Any) -> _GroupTable:
         return _GroupTable("groups", keys, by_name)
     if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
         return _split_off_ids("groups", keys, list(map(list, values)))  # {column: [value, ...]}
-    return _GroupTable("groups", keys, {"group": values})
+    return _GroupTable("groups", keys, {"group": values})  # {id: group}
 
 
 def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:

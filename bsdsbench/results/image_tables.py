@@ -258,14 +258,15 @@ def values_by_score(run: Evaluation, metric: str) -> Mapping[str, Sequence[float
     The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
     """
     if not run.records:  # the run was read from official result files, which store these scores
-        images = run.image_scores(metric).values()
+        images = run.image_scores(metric).values()  # for each image, a dict from key to score
         keys = dict.fromkeys(key for scores in images for key in scores)
         return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
-    return {
-        f"{metric}.{part}.{key}" if part else f"{metric}.{key}": values
-        for part, values_by_key in run.image_values(metric).items()
-        for key, values in values_by_key.items()
-    }
+    values_of_score = {}
+    for part, values_by_key in run.image_values(metric).items():  # "": the overall scores
+        prefix = f"{metric}.{part}." if part else f"{metric}."
+        for key, values in values_by_key.items():
+            values_of_score[prefix + key] = values
+    return values_of_score
 
 
 def _values_to_show(

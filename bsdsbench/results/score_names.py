@@ -43,12 +43,13 @@ def score_name(score: str) -> ScoreName | None:
     if metric_name not in registry.names():
         return None
     metric = registry.get(metric_name)
-    for k in range(len(pieces)):  # keys and names of parts may contain dots, so try every split
-        key = ".".join(pieces[k:])
-        part_columns = metric.part_columns if k else ()
+    # Names of parts and keys may both contain dots: try every split, first that without a part
+    for k in range(len(pieces)):
+        part, key = ".".join(pieces[:k]), ".".join(pieces[k:])
+        part_columns = metric.part_columns if part else ()
         for column in (*metric.columns_of([key]), *part_columns, *metric.image_columns):
             if column.key == key:
-                return ScoreName(metric_name, ".".join(pieces[:k]), column)
+                return ScoreName(metric_name, part, column)
     return None
 
 
@@ -179,26 +180,26 @@ def full_name(score: str, known: Collection[str]) -> str:
     """
     if score in known:
         return score
-    word = _without_level(score)
+    word = _without_group_key(score)
     candidates = _candidates(word, _parsed(known))
     return candidates[0] if len(candidates) == 1 else word
 
 
-# Full name of a score -> its parsed name, None if there is no such metric or score
-_Known = Mapping[str, ScoreName | None]
+# Full name of a score -> the name parsed by `score_name`, None if there is no such metric or score
+_ParsedNames = Mapping[str, ScoreName | None]
 
 
-def _parsed(known: Collection[str]) -> _Known:
+def _parsed(known: Collection[str]) -> _ParsedNames:
     """Parse full names of scores."""
     return {name: score_name(name) for name in known}
 
 
-def _without_level(name: str) -> str:
+def _without_group_key(name: str) -> str:
     """Convert METRIC.per_class.PART.SCORE, as in result.json, to METRIC.PART.SCORE."""
     return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
-def _candidates(word: str, known: _Known) -> list[str]:
+def _candidates(word: str, known: _ParsedNames) -> list[str]:
     """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word of the user stands for.
 
     `known` maps full names of scores to parsed names. The result is the first of these lists that
@@ -267,7 +268,7 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
     return DataError(f"score {word!r}: expected some of {', '.join(names) or 'none'}{hint}")
 
 
-def _scores_meant(word: str, known: _Known) -> list[str]:
+def _scores_meant(word: str, known: _ParsedNames) -> list[str]:
     """Return all known scores that a word of the user stands for, without duplicates.
 
     - These are the scores of `_candidates`, if there are any.
@@ -276,18 +277,18 @@ def _scores_meant(word: str, known: _Known) -> list[str]:
     - If there are none, these are all scores, of any part, whose key, heading or full name with the
       heading (METRIC.PART.HEADING) is equal to the word, ignoring case.
     """
-    word = _without_level(word)
+    word = _without_group_key(word)  # METRIC.per_class.PART.SCORE becomes METRIC.PART.SCORE
     scores = _candidates(word, known)
-    parsed_names = {name: parsed for name, parsed in known.items() if parsed}
-    only = parsed_names.get(scores[0]) if len(scores) == 1 else None
-    if only and not only.part and not word.startswith(f"{only.metric}."):
+    parsed_names = {name: parsed for name, parsed in known.items() if parsed is not None}
+    only_match = parsed_names.get(scores[0]) if len(scores) == 1 else None
+    if only_match and not only_match.part and not word.startswith(f"{only_match.metric}."):
         for name, (metric, _, column) in parsed_names.items():
-            if (metric, column.key) == (only.metric, only.column.key):
+            if (metric, column.key) == (only_match.metric, only_match.column.key):
                 scores.append(name)
     if not scores:
         for name, (metric, part, column) in parsed_names.items():
-            full_heading = ".".join(filter(None, (metric, part, column.heading)))
-            spellings = (column.key, column.heading, full_heading)
+            prefix = f"{metric}.{part}." if part else f"{metric}."
+            spellings = (column.key, column.heading, prefix + column.heading)
             if word.casefold() in map(str.casefold, spellings):
                 scores.append(name)
     return list(dict.fromkeys(scores))

@@ -538,7 +538,8 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             raise DataError(f"{pair.line()}; {only_alike}")
     text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
-    if shared := {*run.image_ids} & {*other.image_ids}:
+    shared = {*run.image_ids} & {*other.image_ids}
+    if shared:
         notes.append(
             f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
             "independently."
@@ -549,7 +550,9 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     tables = []
     for metric in [name for name in run.with_curve if name in other.with_curve]:
         score, other_score = run.score(metric), other.score(metric)
-        spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
+        spans = []  # such as "0.01 to 0.99"
+        for thresholds in (other_score.curve.thresholds, score.curve.thresholds):
+            spans.append(f"{thresholds[0]:g} to {thresholds[-1]:g}")
         # For segmentations, thresholds are numbers of levels, whose range can differ
         if spans[0] != spans[1]:
             differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"

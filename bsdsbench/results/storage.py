@@ -544,13 +544,15 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Pop the arrays with the evidence for a metric ("" for the first metric) from `arrays`.
+    """Remove the arrays with the evidence for a metric ("" for the first metric) from `arrays`.
 
-    Returns one `Sides` per image: the evidence of its prediction and of its ground truth.
+    Evidence is a row of statistics of the pixel values, from which the meaning of the values was
+    concluded. Returns one `Sides` per image: the evidence of its prediction and its ground truth.
     """
     by_side: dict[str, list[Evidence]] = {}
-    for side in _SIDES:
+    for side in _SIDES:  # "pred" and "gt"
         prefix = f"{metric}:{side}" if metric else side
+        # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
         rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
         by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
     return list(map(Sides, by_side["pred"], by_side["gt"]))
