@@ -380,7 +380,7 @@ class Protocol:
         if fields.get("name") in preset_names():
             preset = read_packaged_toml(f"presets/{fields['name']}.toml")
             if preset.keys() - fields["options"].keys() <= fields.keys():  # nothing is missing
-                # Marks a changed preset; `__attrs_post_init__` removes the star if nothing is changed
+                # The star of a changed preset; `__attrs_post_init__` removes it if nothing differs
                 fields["name"] += "*"
         return record_of(cls, fields, "protocol")
 
@@ -415,8 +415,8 @@ class Protocol:
             changes["options"] = merged
         plain_name = self.name.removesuffix("*")
         starred = f"{plain_name}*"
-        # A star allows values that differ from the preset. If none of them does, `__attrs_post_init__`
-        # removes it
+        # A star allows values that differ from the preset; `__attrs_post_init__` removes it if
+        # none differs
         name = starred if plain_name in preset_names() else self.name
         copy = evolve(self, **{"name": name, **changes})
         if "name" in changes or copy == self:
