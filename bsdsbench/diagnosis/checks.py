@@ -297,7 +297,7 @@ class Examination:
             image.codes.add("saturated")
         if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
             image.codes.add("few-values")
-        if not maps.measured:  # other sizes, or one of the two is constant
+        if not maps.is_comparable:  # other sizes, or one of the two is constant
             return False
         # `check_fit` compares the thumbnails of different images to find exchanged maps
         small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
@@ -536,7 +536,11 @@ def check_fit(examination: Examination) -> None:
     for orientation in sorted(orientations):
         turned = [image for image in examination.sound if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
-    thumbnails = [(i.image_id, *i.thumbnails) for i in examination.sound if i.thumbnails]
+    thumbnails = [
+        sanity.Thumbnails(image.image_id, *image.thumbnails)
+        for image in examination.sound
+        if image.thumbnails
+    ]
     # Id of an image -> id of the image whose ground truth its map fits better
     other_of_image = dict(sanity.find_swaps(thumbnails))
     a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message

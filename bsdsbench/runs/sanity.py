@@ -28,36 +28,33 @@ from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 Thumbnail = NDArray[np.floating[Any]]
-_Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
-_Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
+_Mistake = tuple[str, Fix | None]  # its description, which completes "N maps ...", and a fix
 COVERED = "have ground truth in which most pixels are boundary (dark lines on white?)"
-FILLED: _Finding = (
-    "have filled areas as ground truth, not lines",
-    "--metrics contour scores masks",
-)
-_LABELLED = {"mask", "labels"}  # parts of a ground truth that are no lines
-SWAPPED: _Finding = ("fit the ground truth of another image", "check the names of the files")
-SAME: _Finding = ("are the same map", "save one map per image")
-CONSTANT: _Finding = ("have one value everywhere, unlike their ground truth", "predict again")
-RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
+_CONTOUR = "--metrics contour scores masks"
+FILLED: _Mistake = ("have filled areas as ground truth, not lines", _CONTOUR)
+_AREAS = {"mask", "labels"}  # parts of a ground truth that are areas instead of lines
+SWAPPED: _Mistake = ("fit the ground truth of another image", "check the names of the files")
+SAME: _Mistake = ("are the same map", "save one map per image")
+CONSTANT: _Mistake = ("have one value everywhere, unlike their ground truth", "predict again")
+RAW: _Mistake = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
-_DARKER = 0.05  # a map seems inverted if its mean on the object is lower by more than this
+_DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
 # These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
 # 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
 # ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
 AROUND = 9  # side of the square whose mean is subtracted, because all images share a coarse layout
-_ALIKE = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
+_LEAST_FIT = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
 # Thumbnails of n random pixels hardly ever have a correlation above this value / sqrt(n), which is
 # five standard deviations of the correlation
-_CHANCE = 18.0
+_FIT_OF_NOISE = 18.0
 # A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
 # least this many times that of the unflipped map with the ground truth of its own image
-BETTER = 2.0
+CLEARLY_BETTER = 2.0
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
-_BROAD = 0.95
+_BROAD_EDGES = 0.95
 # Number of bytes per value -> the largest value of a faint map. A faint map has bytes 0 and 1, or
 # 8-bit values saved as 16 bit. One may be an image without boundaries. If all maps are faint, they
 # were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
@@ -76,6 +73,12 @@ FLIPS = (
 )
 
 
+class Thumbnails(NamedTuple):
+    image_id: str
+    pred: Thumbnail
+    truth: Thumbnail
+
+
 class Look(NamedTuple):
     """The maps of one image for the checks of `first_look` and of the doctor."""
 
@@ -83,50 +86,51 @@ class Look(NamedTuple):
     gt: GroundTruth
     soft: F8  # (H, W) in [0, 1], inverted if the protocol inverts maps; (0, 0) without a soft map
     truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without boundaries
-    # True if the two maps can be compared: they have the same shape, and neither is constant
-    measured: bool
+    is_comparable: bool  # True if `soft` and `truth` have the same shape, and neither is constant
     symptoms: tuple[Symptom, ...] = ()  # of `find_symptoms`, without duplicates
 
 
 def look_at(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Sequence[Metric[Any]] = ()
 ) -> Look:
-    """Prepare one image for the checks of `first_look`.
+    """Prepare one image for the checks for mistakes such as inverted maps (`first_look`).
 
     The result has the soft map, the number of annotators that mark each pixel, and the symptoms of
-    `find_symptoms`. If a metric raises DataError for the image, only the symptoms up to then are
-    included.
+    mistakes that can be seen in this image alone. If a metric raises DataError for the image, only
+    the symptoms up to then are included.
     """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
-        soft = unit(pred.boundary_map())
+        soft = unit(pred.boundary_map())  # floats in [0, 1]
         soft = 1 - soft if protocol.invert else soft
     if gt.boundaries:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
-    fits = soft.shape == truth.shape and soft.size > 0
-    measured = fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
+    is_same_shape = soft.shape == truth.shape and soft.size > 0
+    is_comparable = is_same_shape and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)  # not constant
     symptoms = set[Symptom]()
     with suppress(DataError):  # counting the image raises the same error
         symptoms.update(find_symptoms(pred, gt, protocol, metrics))
-    return Look(pred, gt, soft, truth, measured, tuple(sorted(symptoms, key=str)))
+    return Look(pred, gt, soft, truth, is_comparable, tuple(sorted(symptoms, key=str)))
 
 
 def find_symptoms(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Iterable[Metric[Any]]
 ) -> Iterator[Symptom]:
-    """Yield a `Symptom` (code, description, fix) for each sign of a wrong setting in one image.
+    """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
 
-    The code is "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
-    "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated or
-    transposed, and "outside" if the whole object is void. Metrics add their own symptoms.
+    The code is "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated
+    or transposed, "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
+    "outside" if the whole annotated object is void. Metrics add symptoms with codes of their own.
     """
-    if gt.parts.keys() & _LABELLED:
-        thumbnails = _label_thumbnails(pred, gt, protocol)
-        if thumbnails and (orientation := best_orientation(*thumbnails[1:])):
+    if gt.parts.keys() & _AREAS:
+        small = _area_thumbnails(pred, gt, protocol)
+        orientation = "" if small is None else best_orientation(small.pred, small.truth)
+        if orientation:  # "" if it is right
             yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
     if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
+    # `valid` is False for void pixels, such as those outside a field of view
     if {"mask", "valid"} <= gt.parts.keys() and gt.mask.any() and not gt.mask[gt.valid].any():
         fix = "0 is what does not count in a field of view"
         yield "outside", "the whole object lies in pixels that do not count", fix
@@ -135,12 +139,12 @@ def find_symptoms(
             yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
 
 
-def _label_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> _Thumbnails | None:
-    """Return the image id, and thumbnails of the prediction and of the mask or labels of its truth.
+def _area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
+    """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
 
-    For a soft map, these are the map itself and the pixels of the truth that are not 0. For a mask
-    or a label map, they are the outlines of the regions in both. The result is None for other
-    predictions, if the truth has no mask or labels, and if the sizes differ.
+    A soft map is reduced itself, with the pixels of the truth that are not 0. Of a predicted mask
+    or label map and its truth, the outlines of the regions are reduced. The result is None for
+    other predictions, if the truth has no mask or labels, and if the sizes differ.
     """
     truth = gt.parts.get("mask", gt.parts.get("labels"))
     if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
@@ -150,16 +154,20 @@ def _label_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> 
     if pred.kind == "soft":
         soft = unit(pred.soft[::step, ::step])
         soft = 1 - soft if protocol.invert else soft
-        return pred.image_id, thumbnail(soft), thumbnail((reduced_truth != 0).astype(np.float64))
-    if pred.classes.ndim > 2:
+        areas = (reduced_truth != 0).astype(np.float64)
+        return Thumbnails(pred.image_id, thumbnail(soft), thumbnail(areas))
+    if pred.classes.ndim > 2:  # one map per class
         return None
-    reduced_pred = pred.classes[::step, ::step]
-    return pred.image_id, thumbnail(_outlines(reduced_pred)), thumbnail(_outlines(reduced_truth))
+    pred_outlines, truth_outlines = (
+        _outlines(pred.classes[::step, ::step]),
+        _outlines(reduced_truth),
+    )
+    return Thumbnails(pred.image_id, thumbnail(pred_outlines), thumbnail(truth_outlines))
 
 
 def _outlines(labels: Map) -> F8:
-    """Return the pixels on both sides of every outline of a label map, 0 and 1 in (H, W)."""
-    turned = np.s_[::-1, ::-1]  # seg2bdry marks the upper left side
+    """Return a map (H, W) that is 1 at the pixels on both sides of every outline of a label map."""
+    turned = np.s_[::-1, ::-1]  # seg2bdry marks the upper left side of an outline: here the other
     return (seg2bdry(labels) | seg2bdry(labels[turned])[turned]).astype(np.float64)
 
 
@@ -168,10 +176,10 @@ def _is_dark_on_mask(
 ) -> bool:
     """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
 
-    The mean on the mask must be lower by more than _DARKER, and that on the background must exceed
-    `least`. If the map is binary, it must also be above 0.5, because a thin line may miss the
-    annotated one without being inverted. The result is False for other predictions, such as label
-    maps, and if the sizes differ. Void pixels are ignored.
+    The mean on the mask must be lower by more than _DARKER_BY, and that on the background must
+    exceed `least`. For a binary map, `least` is 0.5, because a thin line may miss the annotated one
+    without being inverted. The result is False for other predictions, such as label maps, and if
+    the sizes differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
         values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
@@ -185,63 +193,64 @@ def _is_dark_on_mask(
         return False
     on_object, beside = values[mask].mean(), values[background].mean()
     least = 0.5 if np.all((values == 0) | (values == 1)) else least
-    return bool(on_object + _DARKER < beside and beside > least)
+    return bool(on_object + _DARKER_BY < beside and beside > least)
 
 
 def first_look(
     looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
 ) -> list[InputWarning]:
-    """Return a warning for each mistake in the first images of a run.
+    """Return a warning for each mistake that the first images of a run suggest.
 
-    Symptoms that metrics find in most images are reported, except the scale of depth maps, which
-    affects few measures. Of the following checks, only the first that finds a mistake is reported:
+    Of the following checks, only the first that finds a mistake is reported:
 
     1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
     2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
-    3. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
-    4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
-    5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
+    3. Mistaken files: predictions are constant or all the same although their ground truth is not,
+       or most of them fit the mask or labels of another image.
+    4. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
+    5. Swapped maps: a map fits the ground truth of another image clearly better than its own.
+    6. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
-    The last three are not reported if predictions are constant or all the same although their
-    ground truth is not, or if most of them fit the mask or labels of another image; this is
-    reported instead. A warning of its own says that no map uses more than 12 of its 16 bits.
+    In addition, symptoms of single images are reported if most images have them, except the scale
+    of depth maps, which affects few measures, and so are 16-bit maps that use at most 12 bits.
 
-    looks: the first images. Maps that cannot be compared with their ground truth are skipped.
-    unused: the protocol fields that the metrics of the run do not use.
+    `looks` are the first images, `unused` the protocol fields that no metric of the run uses.
     """
     comparable, dark, covered = list[Look](), list[Look](), list[Look]()
     for look in looks:
-        if look.measured:
+        if look.is_comparable:
             comparable.append(look)
             if has_dark_boundaries(look.soft, look.truth):
                 dark.append(look)
-            if look.truth.mean() > look.truth.max() / 2:
+            if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
                 covered.append(look)
-    is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
-    ids_by_finding = _find_misplaced_maps(comparable)  # (mistake, suggested fix) -> image ids
-    if is_matched and 2 * len(covered) > len(comparable):
-        inverted_truth = COVERED, Setting("gt_invert", not protocol.gt_invert)
-        ids_by_finding = {inverted_truth: [look.pred.image_id for look in covered]}
-    elif 2 * len(dark) > len(comparable):
-        inverted_maps = DARKER, Setting("invert", not protocol.invert)
-        ids_by_finding = {inverted_maps: [look.pred.image_id for look in dark]}
-    if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
-        ids_by_finding = _find_thick_maps(comparable)
     n_compared = len(comparable)
-    are_inverted = 2 * max(len(covered), len(dark)) > n_compared
-    if not are_inverted and (mistaken := _find_mistaken_files(looks, protocol)):
-        ids_by_finding, n_compared = mistaken, len(looks)
+    is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
+    ids_by_mistake = _find_flipped_or_swapped(comparable)
+    if is_matched and 2 * len(covered) > n_compared:
+        inverted_truth = COVERED, Setting("gt_invert", not protocol.gt_invert)
+        ids_by_mistake = {inverted_truth: [look.pred.image_id for look in covered]}
+    elif 2 * len(dark) > n_compared:
+        inverted_maps = DARKER, Setting("invert", not protocol.invert)
+        ids_by_mistake = {inverted_maps: [look.pred.image_id for look in dark]}
+    if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
+        ids_by_mistake = _find_thick_maps(comparable)
+    if 2 * max(len(covered), len(dark)) <= n_compared:  # neither maps nor truth are inverted
+        mistaken_files = _find_mistaken_files(looks, protocol)
+        if mistaken_files:
+            ids_by_mistake, n_compared = mistaken_files, len(looks)
     warnings = list[InputWarning]()
-    largest, ids_by_symptom = list[int](), dict[Symptom, list[str]]()
+    maxima, ids_by_symptom = list[int](), dict[Symptom, list[str]]()
     for look in looks:
         if look.pred.form == "soft16":
-            largest.append(int(look.pred.soft.max(initial=0)))
+            maxima.append(int(look.pred.soft.max(initial=0)))
         for symptom in look.symptoms:
             ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
-    has_few_bits = largest and min(largest) > _MAX_FAINT[2] and max(largest) <= _TWELVE_BITS
+    # Above 255, because maps of 8 bits in 16 are reported as faint once all images are counted
+    has_few_bits = maxima and min(maxima) > _MAX_FAINT[2] and max(maxima) <= _TWELVE_BITS
     if has_few_bits and not protocol.normalise:
         normalise = Setting("normalise", True, "divides each map by its maximum")
-        has = f"no value above {max(largest)} of 65535 in the checked maps"
+        has = f"no value above {max(maxima)} of 65535 in the checked maps"
         line = f"{has} (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
     for (code, problem, fix), ids in ids_by_symptom.items():
@@ -251,74 +260,75 @@ def first_look(
             line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
             warnings.append(kind(line, fix=fix))
-    for (description, remedy), ids in ids_by_finding.items():
+    for (description, remedy), ids in ids_by_mistake.items():
         line = f"{len(ids)} of {n_compared} checked maps {description} [{listed(ids, 3)}]"
         kind = InvertedWarning if description is DARKER else InputWarning
         warnings.append(kind(line, fix=remedy or ()))
     return warnings
 
 
-def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Finding, list[str]]:
-    """Find signs of mistaken predictions: constant, all identical, or fitting other images.
+def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mistake, list[str]]:
+    """Find signs that predictions come from wrong files, and return the first: {mistake: ids}.
 
-    Only the first sign that is found is returned:
-
-    - {CONSTANT: image ids} if all of two or more predictions are constant although their ground
-      truth is not. Half of them are enough for soft maps; those that are all 0 are not counted,
-      because some images have no boundary
-    - {SAME: image ids} if LOOKS images have one prediction but different ground truth
-    - {SWAPPED: ["ID looks like OTHER_ID", ...]} if more than half of the masks and labels fit the
-      ground truth of another image (`find_swaps`)
-    - otherwise, {}
+    - CONSTANT: all of two or more predictions have one value everywhere, although their ground
+      truth has not. Half of them are enough for soft maps; those that are all 0 are not counted,
+      because some images have no boundary.
+    - SAME: LOOKS images have the same prediction but different ground truth.
+    - SWAPPED: more than half of the masks and label maps fit the ground truth of another image. In
+      place of ids, the result has texts "ID looks like OTHER_ID".
     """
     first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
-    thumbnails, constant, n_same, is_zero = [], list[str](), 0, True
+    thumbnails, constant, n_same, are_all_empty = [], list[str](), 0, True
     for look in looks:
         values, parts = look.pred.parts[look.pred.kind], look.gt.parts
         n_same += np.array_equal(first, values)
+        # The first of these that the ground truth has
         truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
-        is_empty = not np.any(values)  # of soft maps, some images may have no boundary
+        is_empty = not np.any(values)
         is_constant = np.min(values) == np.max(values) and not (is_soft and is_empty)
         if is_constant and np.size(truth) and truth.min() < truth.max():
             constant.append(look.pred.image_id)
-        is_zero &= is_empty
-        if parts.keys() & _LABELLED:
-            thumbnails.append(_label_thumbnails(look.pred, look.gt, protocol))
+        are_all_empty &= is_empty
+        if parts.keys() & _AREAS:
+            thumbnails.append(_area_thumbnails(look.pred, look.gt, protocol))
     # `Readings.check_values` warns of a set in which nothing is predicted
-    is_reported = is_zero and (is_soft or any("mask" in look.gt.parts for look in looks))
-    if len(constant) >= max(2, len(looks) / 2 if is_soft else len(looks)) and not is_reported:
+    is_reported = are_all_empty and (is_soft or any("mask" in look.gt.parts for look in looks))
+    fewest = max(2, len(looks) / 2 if is_soft else len(looks))
+    if len(constant) >= fewest and not is_reported:
         return {CONSTANT: constant}
-    is_same = n_same == len(looks) == LOOKS and not constant and not is_zero
+    is_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
     if is_same and len({look.gt.fingerprint for look in looks}) > 1:
         return {SAME: [look.pred.image_id for look in looks]}
-    swaps = find_swaps(filter(None, thumbnails))
-    is_most = 2 * len(swaps) > len(looks)
-    return {SWAPPED: [f"{a} looks like {b}" for a, b in swaps]} if is_most else {}
+    swaps = find_swaps(filter(None, thumbnails))  # without None, of maps that have no thumbnails
+    if 2 * len(swaps) > len(looks):
+        return {SWAPPED: [f"{image_id} looks like {other_id}" for image_id, other_id in swaps]}
+    return {}
 
 
-def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
+def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
     """Find flipped maps and, if there are none, swapped maps: {mistake: image ids}.
 
     Each way in which maps are flipped, such as "upside down", is a mistake of its own. For swapped
-    maps, the texts are "ID looks like OTHER_ID" instead of ids.
+    maps, the ids are texts "ID looks like OTHER_ID".
     """
-    ids_by_finding: dict[_Finding, list[str]] = {}
+    ids_by_mistake: dict[_Mistake, list[str]] = {}
     thumbnails = []
     for look in looks:
         image_id = look.pred.image_id
         small_map, small_truth = thumbnail(look.soft), thumbnail(look.truth)
-        thumbnails.append((image_id, small_map, small_truth))
-        if orientation := best_orientation(small_map, small_truth):
+        thumbnails.append(Thumbnails(image_id, small_map, small_truth))
+        orientation = best_orientation(small_map, small_truth)  # "" if it is right
+        if orientation:
             flipped = (f"fit their ground truth only {orientation}", None)
-            ids_by_finding.setdefault(flipped, []).append(image_id)
-    if not ids_by_finding:
+            ids_by_mistake.setdefault(flipped, []).append(image_id)
+    if not ids_by_mistake:
         for image_id, other_id in find_swaps(thumbnails):
-            ids_by_finding.setdefault(SWAPPED, []).append(f"{image_id} looks like {other_id}")
-    return ids_by_finding
+            ids_by_mistake.setdefault(SWAPPED, []).append(f"{image_id} looks like {other_id}")
+    return ids_by_mistake
 
 
-def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
+def _find_thick_maps(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
     """Find out whether most soft maps have broad edges: {FILLED or RAW: image ids}, otherwise {}.
 
     A map with broad edges is FILLED if its ground truth is thick too, because this marks areas
@@ -326,12 +336,12 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     applies to more than half of the soft maps is returned.
     """
     n_soft = 0
-    ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
+    ids_by_reason: dict[_Mistake, list[str]] = {FILLED: [], RAW: []}
     for look in looks:
         if look.pred.kind == "soft":
             n_soft += 1
-            if thickness(look.soft) > _BROAD:
-                reason = FILLED if thickness(look.truth) > _BROAD else RAW
+            if thickness(look.soft) > _BROAD_EDGES:
+                reason = FILLED if thickness(look.truth) > _BROAD_EDGES else RAW
                 ids_by_reason[reason].append(look.pred.image_id)
     for reason, ids in ids_by_reason.items():
         if 2 * len(ids) > n_soft:
@@ -348,16 +358,17 @@ def _sample_lines(values: Map) -> Map:
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
     """Return True if the values of a soft map are so small that its scale is probably wrong.
 
-    A map is faint if it has unsigned integers of at most _MAX_FAINT, or if all values, scaled to
-    [0, 1], are below the smallest positive threshold. If `has_thresholds` is False, the second test
-    is that all values are 0. Bool maps and maps that the protocol normalises are never faint.
+    A map is faint in two cases. It has unsigned integers of at most _MAX_FAINT (9 in 8 bits, 255 in
+    16). Or all values, scaled to [0, 1], are below the smallest positive threshold; if
+    `has_thresholds` is False, all values must be 0. Bool maps and maps that the protocol normalises
+    are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
-    max_faint, white = -1, 1  # -1: no limit
+    max_faint, white = -1, 1  # floats have no such limit, and 1 is white
     if soft.dtype.kind == "u":
         max_faint, white = _MAX_FAINT[soft.dtype.itemsize], np.iinfo(soft.dtype).max
-    # Without thresholds, only floats that are all 0 are faint
+    # 5e-324, the smallest positive float, is reached by all values except 0
     smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 5e-324
     # Test a sample of rows first, and the whole map only if the sample looks faint
     for lines in (_sample_lines(soft), soft):
@@ -377,7 +388,7 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected when the files were read, and also these `Values` flags, the first three for
+    those collected when the files were read, and also these flags (`Values`), the first three for
     soft and ucm2 maps, the last also for masks:
 
     - FAINT if all values are so small that the scale is probably wrong, otherwise STRONG. Float
@@ -397,15 +408,15 @@ def evidence_of(
         gt_file = gt.path.name if gt.path else gt.image_id
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt_file)
     if pred is not None:
-        read = pred.evidence
-        values, strongest = read.values, read.strongest
+        read = pred.evidence  # collected on reading
+        values, strongest = read.values, read.strongest  # flags, and the largest value
         if pred.kind in ("soft", "ucm2"):
             soft = pred.parts[pred.kind]
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strongest = float(soft.max(initial=0))
                 values |= Values.FAINT
-                if strongest in (1, 255):  # 255 of 16 bits, as faint maps of 8 bits are darker
+                if strongest in (1, 255):  # 255 in 16 bits; in 8 bits, it would not be faint
                     values |= Values.NARROW
             else:
                 values |= Values.STRONG
@@ -437,20 +448,22 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """
     if 0 in pred.shape:
         return Values.NOTHING
-    # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
+    # As in the BSDS benchmark: every second value of a ucm2 map (2 H + 1, 2 W + 1) is a pixel
     values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
     is_soft = pred.kind in ("soft", "ucm2")
     white = np.iinfo(values.dtype).max if is_soft and values.dtype.kind == "u" else 1
     # For most maps, a sample of rows with a stricter limit decides, without averaging all pixels
     for lines, limit in ((_sample_lines(values), 0.25), (values, 0.5)):
         mean = float(lines.mean()) / white
-        if (1 - mean if is_soft and protocol.invert else mean) < limit:
+        if is_soft and protocol.invert:
+            mean = 1 - mean
+        if mean < limit:
             return Values.LIGHT
         if "mask" in gt.parts:
             is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
             return Values.DARK if is_dark else Values.LIGHT
     look = look_at(pred, gt, protocol)
-    if not look.measured:
+    if not look.is_comparable:
         return Values.NOTHING
     return Values.DARK if has_dark_boundaries(look.soft, look.truth) else Values.LIGHT
 
@@ -507,7 +520,7 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
     The weights of the kernel are divided by their sum. Values at the border are repeated beyond it.
     """
     half = len(weights) // 2
-    for _ in range(2):  # smooth along axis 0 and transpose; the second pass restores the shape
+    for _ in range(2):  # smooth the columns and transpose, then the rows, which restores the shape
         padded = np.pad(values, ((half, half), (0, 0)), "edge")
         total = np.zeros_like(values)
         for k, weight in enumerate(weights):
@@ -517,13 +530,15 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip in FLIPS after which a prediction fits its ground truth best.
+    """Return the name of the flip, such as "upside down", after which a map fits its truth best.
 
-    For example, a prediction fits only "upside down". Returns "" if no flip fits clearly better
-    (BETTER) than the unflipped map. Both arguments are thumbnails (h, w).
+    The fit is the correlation of two thumbnails (h, w), the sum of their products. A flip must fit
+    clearly better than the unflipped map, and better than random pixels would; otherwise, the
+    result is "".
     """
     unflipped_fit = float((pred * truth).sum())
-    best, best_fit = "", max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * unflipped_fit)
+    noise = _FIT_OF_NOISE / math.sqrt(pred.size)
+    best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * unflipped_fit)
     for name, transposes, quarters in FLIPS:
         flipped = np.rot90(pred.T if transposes else pred, quarters)
         if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
@@ -533,7 +548,7 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
     return best
 
 
-def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
+def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     """Find maps that were probably saved under the name of another image.
 
     A map is reported if it and the ground truth of another image are each other's best match, and
@@ -544,17 +559,18 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     fits. Two maps that were swapped with each other usually give two pairs.
     """
     swapped = []
-    by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
-    for images in thumbnails:
-        by_shape.setdefault(images[1].shape, []).append(images)
+    by_shape: dict[tuple[int, ...], list[Thumbnails]] = {}
+    for image in thumbnails:
+        by_shape.setdefault(image.pred.shape, []).append(image)
     for same_shape in by_shape.values():
         ids, preds, truths = zip(*same_shape, strict=True)
         # (n, n): correlation between each map (row) and each ground truth (column)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
+        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # the correlation of random pixels
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             is_mutual = fits[:, best].argmax() == k
-            least = max(_ALIKE, _CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
-            if best != k and is_mutual and fits[k, best] > least:
+            least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
+            if best != k and is_mutual and fits[k, best] > least_fit:
                 swapped.append((ids[k], ids[best]))
     return swapped
 
@@ -574,7 +590,7 @@ def thickness(soft: F8) -> float:
         strong = soft >= level
         squares = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
         # (H + 1, W + 1): entry (y, x) is the square whose bottom right pixel is (y, x)
-        full = np.pad(squares, 1)
-        in_square = full[:-1, :-1] | full[1:, :-1] | full[:-1, 1:] | full[1:, 1:]
+        padded = np.pad(squares, 1)
+        in_square = padded[:-1, :-1] | padded[1:, :-1] | padded[:-1, 1:] | padded[1:, 1:]
         fractions.append(in_square.sum() / strong.sum())
     return float(np.mean(fractions))
