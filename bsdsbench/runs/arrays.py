@@ -16,6 +16,7 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel
 from bsdsbench.io import ReadBytes
+from bsdsbench.loaders.formats.class_files import class_parts
 from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
 from bsdsbench.loaders.readers import join_annotations, parse_annotation
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
@@ -45,8 +46,8 @@ def evaluate_items(
     Parameters
     ----------
     items : iterable of (id, prediction, truth)
-        The image id is text or an integer. Prediction and truth are as in
-        `StreamingEvaluator.update` for one image.
+        Or a data set with `len` and items 0, 1, ... The image id is text or an integer. Prediction
+        and truth are as in `StreamingEvaluator.update` for one image.
     protocol : Protocol or str or None
         A Protocol or the name of a preset. Default: the protocol of the first metric.
     metrics : str or sequence of str
@@ -63,7 +64,7 @@ def evaluate_items(
     ------
     DataError
         If an image or the whole set has a problem; all problems are listed. However, an item that
-        is not a triple, or a repeated id, stops the run at once.
+        is not a triple, or a repeated id, stops the run at once. Also if there are no images.
 
     Examples
     --------
@@ -72,13 +73,19 @@ def evaluate_items(
     >>> evaluate_items(maps, workers=1).boundary_score().ods.f
     1.0
     """
-    if not isinstance(items, Iterable):
-        raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
+    given: Any = items
+    if not isinstance(given, Iterable):
+        if not (isinstance(given, Sized) and hasattr(given, "__getitem__")):
+            raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
+        items = (given[k] for k in range(len(given)))  # a data set of torch has no `__iter__`
     plan = plan_call("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
-    total = len(items) if isinstance(items, Sized) else 0
-    run = Evaluation(plan.protocol, str(plan.name), [], provenance)
-    return run_source(array_items(items, plan), plan, run, total)
+    total = len(given) if isinstance(given, Sized) else 0
+    empty = Evaluation(plan.protocol, str(plan.name), [], provenance)
+    run = run_source(array_items(items, plan), plan, empty, total)
+    if not run.records and not run.left_out:
+        raise DataError("items: no images, expected some: a generator is used up after one loop")
+    return run
 
 
 @attrs.frozen
@@ -200,8 +207,10 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     Prediction that was read from a file, because reading has binarised it already.
     """
     if not isinstance(pred, Prediction):
-        if kind == "classes":
+        if kind == "classes" and readings.pred.kind is not Kind.MASK:
             pred = Prediction(image_id, classes=one_channel(given_array(pred, "prediction")))
+        elif kind == "classes":
+            pred = Prediction(image_id, classes=_as_plane(pred, "prediction"))
         elif kind == "labels":
             pred = Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
         elif kind == "depth-map":
@@ -228,8 +237,8 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     - If `kind` is "annotators", they are one (H, W) map per annotator, of region labels if
       `reading.kind` is REGIONS, otherwise of boundaries.
     - Otherwise an array (H, W) is a mask if the run compares masks, a depth map if `kind` is
-      "depth-map", and a label map in all other cases. An array (C, H, W) has the boundary maps of C
-      classes.
+      "depth-map", and a label map in all other cases. A binary array (C, H, W) has the boundary
+      maps of C classes.
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -244,18 +253,16 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         maps = _list_annotators(truth)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
-    if kind == "classes":  # (1, H, W) is the map of a single class
+    array = _as_plane(truth, "ground truth")
+    if kind == "classes" and not compares_masks:  # (1, H, W) may be the boundaries of one class
         array = one_channel(given_array(truth, "ground truth"))
-    else:
-        array = _as_plane(truth, "ground truth")
     if compares_masks and array.ndim == 2:
         mask_parts = reading.mask(to_plane(array, label), label, image_id)._asdict()
         return GroundTruth(image_id, **mask_parts)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
-    if array.ndim == 2:
-        return GroundTruth(image_id, labels=array)
-    return GroundTruth(image_id, class_boundaries=array != 0)
+    parts: dict[str, Any] = class_parts(array)
+    return GroundTruth(image_id, **parts)
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:

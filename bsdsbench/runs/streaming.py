@@ -93,7 +93,7 @@ class StreamingEvaluator:
         ----------
         pred : array, torch.Tensor, Prediction or list
             One image: an (H, W) soft map as for `boundary_counts`, or a Prediction. A batch:
-            (B, H, W) or (B, 1, H, W), or a list of images.
+            (B, H, W), (B, 1, H, W) or (B, H, W, 1), or a list of images. (H, W, 1) is one image.
         gts : list, array, GroundTruth or sequence of these
             One image: a GroundTruth, or the maps of A annotators as a list of (H, W) arrays or an
             (A, H, W) array. A batch: a sequence of these.
@@ -238,6 +238,8 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     three axes (probably class scores) but the ground truth is a single map (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)  # of an array or tensor
+    if pred_axes == 3 and pred.shape[2] == 1 < min(pred.shape[:2]):  # one map (H, W, 1)
+        pred, pred_axes = pred[:, :, 0], 2
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if isinstance(pred, Prediction) or not is_batch:
         return [(numbered_id(n_seen) if image_id is None else named_id(image_id), pred, gts)]

@@ -202,6 +202,49 @@ def test_only_evaluators_are_merged(other):
     refused("merge: .*expected a StreamingEvaluator", bb.StreamingEvaluator().merge, other)
 
 
+@pytest.mark.parametrize("metric", ["segmentation", "contour", "instances"])
+def test_an_axis_of_one_is_no_class(metric):
+    """A batch of one, (1, H, W), has labels, masks of any form, or numbers of objects."""
+    names = {} if metric == "instances" else {"classes": ["a", "b", "c"]}
+    labels = np.kron([[0, 1, 2], [2, 0, 1]], np.ones((6, 6), np.int64))
+    pairs = [(np.roll(labels, 1, 1), labels, names)]
+    if names:
+        gray = np.tile(np.arange(0, 216, 12, dtype=np.uint8), (12, 1))  # a mask that was resized
+        pairs += [(gray, labels > 0, {}), (labels > 1.0, gray, {})]
+
+    def scores(pred, gt, names):
+        return bb.evaluate_items([(0, pred, gt)], metrics=metric, workers=1, **names).numbers()
+
+    for pred, gt, options in pairs:
+        plain = scores(pred, gt, options)
+        for each in ((pred[None], gt[None]), (pred, gt[None]), (pred[..., None], gt[..., None])):
+            assert scores(*each, options) == pytest.approx(plain, nan_ok=True)
+        ev = bb.StreamingEvaluator(metrics=metric, **options)
+        ev.update(pred[None, None], gt[None, None])
+        assert ev.compute().numbers() == pytest.approx(plain, nan_ok=True)
+    refused("expected a label map", scores, labels, np.stack([labels] * 3), names)
+
+
+def test_one_map_with_a_last_axis_of_one_is_one_image():
+    ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,), max_dist_px=1))
+    for maps in (np.eye(9)[..., None], np.eye(9)[None, ..., None]):
+        ev.update(maps, maps > 0)
+    assert [record.size for record in ev.compute().records] == [(9, 9)] * 2
+
+
+def test_items_may_be_a_data_set_and_must_be_some():
+    class DataSet:  # as of torch: without an end for `iter`
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, k):
+            return k, np.eye(9), [np.eye(9)]
+
+    assert bb.evaluate_items(DataSet(), workers=1).image_ids == ["0", "1"]
+    refused("items: no images", bb.evaluate_items, iter(()))
+    refused("items: .*expected an iterable", bb.evaluate_items, 3)
+
+
 def test_items_take_names_of_classes():
     truth = np.indices((9, 9)).sum(0) % 2
     run = bb.evaluate_items([(0, truth, truth)], metrics="segmentation", classes=["no", "yes"])

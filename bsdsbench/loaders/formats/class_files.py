@@ -54,8 +54,7 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
     - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
     - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
       and 2 for the crack.
-    - An array (H, W), or a non-binary (1, H, W), gives "labels".
-    - A binary array (C, H, W) gives "class_boundaries", True where nonzero.
+    - Any other file holds one array, see `class_parts`.
     """
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
@@ -67,7 +66,15 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
     crack = pictures.find_crack_mask(arrays)
     if crack is not None:
         return {"labels": 1 + crack.astype(np.uint8)}
-    array = pictures.require_one_array(arrays, path)
+    return class_parts(pictures.require_one_array(arrays, path))
+
+
+def class_parts(array: Map) -> dict[str, object]:
+    """Convert an array of annotated classes to a keyword argument of GroundTruth.
+
+    An array (H, W), or a non-binary (1, H, W), gives "labels". A binary array (C, H, W) gives
+    "class_boundaries", True where nonzero. Raises FaultError for any other array.
+    """
     if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
         array = pictures.to_plane(array, "label map")
     if array.ndim == 2:
