@@ -9,7 +9,7 @@ from bsdsbench.kernels.jit import inner, kernel
 
 # Module constants compile faster than calls of np.uint64 in a kernel
 ONE, _TWO, _FOUR, _TOP_BYTE = map(np.uint64, (1, 2, 4, 56))
-_PAIRS, _FOURS, _BYTES, _SUM = (
+_PAIRS, _FOURS, _BYTES, _SUM = (  # words of eight equal bytes
     np.uint64(byte * 0x0101010101010101) for byte in (0x55, 0x33, 0x0F, 0x01)
 )
 
@@ -17,10 +17,10 @@ _PAIRS, _FOURS, _BYTES, _SUM = (
 @inner
 def ones(word):
     """Return the number of set bits of a uint64 word (population count)."""
-    word -= word >> ONE & _PAIRS
-    word = (word & _FOURS) + (word >> _TWO & _FOURS)
-    word = (word + (word >> _FOUR)) & _BYTES
-    return word * _SUM >> _TOP_BYTE
+    word -= word >> ONE & _PAIRS  # now each pair of bits holds its number of set bits
+    word = (word & _FOURS) + (word >> _TWO & _FOURS)  # each group of four bits
+    word = (word + (word >> _FOUR)) & _BYTES  # each byte
+    return word * _SUM >> _TOP_BYTE  # the product's top byte is the sum of all bytes
 
 
 def pack(bmap: Bool) -> U8:
@@ -50,8 +50,9 @@ def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
     Returns an array (n_kinds, 64 * words).
     """
     rows, words = bits.shape
+    # Words at the same position of rows of the same kind are a group, which is counted together
     first_group = np.zeros(rows, np.int64) if kind is None else kind * words
-    changes = np.zeros((n_kinds * words, 64), np.int64)
+    changes = np.zeros((n_kinds * words, 64), np.int64)  # of the counts, from bit to bit
     _count_changes(bits, first_group, changes)
     return np.cumsum(changes, axis=1).reshape(n_kinds, -1)
 
@@ -63,10 +64,11 @@ def _count_changes(bits, first_group, changes):
     bits uint64 (rows, words): words that are counted in groups.
     first_group int64 (rows,): word k of a row belongs to the group first_group[row] + k.
     changes int64 (groups, 64): 0 on entry. Element [g, j] receives the number of words of group g
-        in which bit j is set, minus the number in which bit j - 1 is set (0 for j = 0). The sums of
-        the first j + 1 elements are the counts.
+        in which bit j is set, minus the number in which bit j - 1 is set (0 for j = 0). The sum of
+        the first j + 1 elements is the count of bit j.
 
-    Set bits form long runs, so it is fast to visit only the ends of the runs.
+    Set bits form long runs, so it is fast to visit only the ends of the runs: a run of bits 3 to 7
+    adds 1 to element 3 and -1 to element 8.
     """
     for row in range(bits.shape[0]):
         for k in range(bits.shape[1]):
@@ -74,5 +76,6 @@ def _count_changes(bits, first_group, changes):
             run_ends = word ^ (word << ONE)  # the bits that differ from the next lower bit
             while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
-                changes[group, ones(lowest - ONE)] += 1 if word & lowest else -1
+                position = ones(lowest - ONE)  # the number of lower bits
+                changes[group, position] += 1 if word & lowest else -1
                 run_ends ^= lowest

@@ -6,17 +6,15 @@ pixel. In a subiteration, each pixel is tested by its eight neighbours (`mark_de
 pixel is deleted. Pixels outside the image are off.
 
 At each step (the change from one threshold to the next lower one) the whole map is thinned from
-scratch. A block of 64 x 64 pixels, called a tile, is tested again only if one of the last two
-subiterations deleted a pixel in it or next to its border. The maps cover only the bounding box of
-the pixels that are on at any threshold, because thinning is invariant to translation.
+scratch. The maps cover only the bounding box of the pixels that are on at any threshold, because
+thinning is invariant to translation.
 
 Layout. A map is uint64 (words,), one bit per pixel, so that one logical operation tests 64 pixels.
 A word holds 64 pixels of a row; bit 0 is the westernmost. Words that lie below each other in the
 image form a column, and are contiguous in memory so that the CPU can process several rows at once.
 TILE_ROWS such words are a tile: tile q consists of the words q TILE_ROWS to (q + 1) TILE_ROWS - 1.
 The box is framed by empty tiles: one at the top and bottom of each column, and one column on the
-left and right. The word with pixels 64 c .. 64 c + 63 of row r of the box has the index
-((c + 1) tiles_per_column + 1) TILE_ROWS + r.
+left and right.
 """
 
 from __future__ import annotations
@@ -42,13 +40,13 @@ class _Workspace(NamedTuple):
 
     corner: int  # the flat index in the image of the first pixel of the box
     image_cols: int
-    full: U8  # the map before thinning: all pixels that are on at the current step
+    unthinned: U8  # the map before thinning: all pixels that are on at the current step
     now: U8  # the thinned map at the current step; swapped with `before` at each step
     before: U8  # the thinned map at the previous step
-    marked: U8  # the pixels that the current subiteration deletes
+    deleted: U8  # the pixels that the current subiteration deletes
     near: U8  # the pixels whose changes are recorded
-    is_occupied: Bool  # (tiles,): True if the tile has a pixel in `full`
-    due: I8  # (tiles,): the last subiteration in which the tile must be tested
+    is_occupied: Bool  # (tiles,): True if the tile has a pixel in `unthinned`
+    last_test: I8  # (tiles,): the last subiteration in which the tile must be tested
     tiles_per_column: int
     changed: I8  # (tiles,): list of the tiles in which the current subiteration deletes pixels
 
@@ -98,16 +96,16 @@ def thinning_events(
     if not do_thin or flat.size == 0:
         added = np.ones(flat.size, np.bool_)
         return SizedEvents(Events(start, switched_on, added), start[1:])
-    changes_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
-    capacity = _EVENTS_PER_PIXEL * flat.size
+    change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    capacity = _EVENTS_PER_PIXEL * flat.size + 64  # 64 pixels, a word, are compared at a time
     while True:
-        pixel, added = np.empty(capacity + 64, np.int32), np.empty(capacity + 64, np.bool_)
+        pixel, added = np.empty(capacity, np.int32), np.empty(capacity, np.bool_)
         work = _new_workspace(is_on, near)
-        if _find_changes(switched_on, start, work, changes_start, size, pixel, added):
+        if _find_changes(switched_on, start, work, change_start, size, pixel, added):
             break
-        capacity *= 2  # the arrays were too short
-    n_changes = changes_start[n]
-    return SizedEvents(Events(changes_start, pixel[:n_changes], added[:n_changes]), size)
+        capacity *= 2  # the arrays were too short: start again
+    n_changes = change_start[n]
+    return SizedEvents(Events(change_start, pixel[:n_changes], added[:n_changes]), size)
 
 
 def stack_events(bmaps: Bool) -> Events:
@@ -130,19 +128,21 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     """Allocate the work space for thinning: five bit maps, and the state of their tiles.
 
     The maps cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels
-    of a row. The words below each other form a column, which is contiguous and consists of tiles of
-    TILE_ROWS words. Empty tiles frame the box. All maps except `near` are empty at first.
+    of a row, bit 0 the leftmost. Words that lie below each other form a column, which is contiguous
+    in memory and divided into tiles of TILE_ROWS words. A frame of empty tiles surrounds the box.
+    All maps except `near` are empty at first.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
     row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
-    top, left = int(row_on[0]), int(col_on[0])
-    rows = int(row_on[-1]) + 1 - top  # of the box
-    words = (int(col_on[-1]) + 1 - left + 63) >> 6  # of a row of the box
-    tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame, as are columns
-    columns = words + 2
+    top, left = int(row_on[0]), int(col_on[0])  # the first pixel of the box
+    rows, cols = int(row_on[-1]) + 1 - top, int(col_on[-1]) + 1 - left
+    words = (cols + 63) // 64  # of a row of the box
+    columns = words + 2  # of words, with one of the frame at each side
+    tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
+    unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
     near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words), without the frame
     if near.size == 0:
         near_box[:] = ~np.uint64(0)
@@ -150,76 +150,81 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         # Words of the box begin at its left column, words of the image at column 0. So a word of
         # the box consists of the high bits of one word of the image and the low bits of the next.
         # (The next word is shifted twice, because a shift by 64 is undefined.)
-        near_rows, column, shift = near[top : top + rows], left >> 6, np.uint64(left & 63)
-        near_box[:] = near_rows[:, column : column + words] >> shift
-        next_words = near_rows[:, column + 1 : column + 1 + words]
+        near_rows, first, shift = near[top : top + rows], left // 64, np.uint64(left % 64)
+        near_box[:] = near_rows[:, first : first + words] >> shift
+        next_words = near_rows[:, first + 1 : first + 1 + words]  # the last word may have no next
         near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
-    full, now, before, marked, framed_near = maps.reshape(5, -1)
-    due, changed = np.zeros((2, columns * tiles_per_column), np.int64)  # an element for each tile
+    n_tiles = columns * tiles_per_column
     return _Workspace(
         corner=top * is_on.shape[1] + left,
         image_cols=is_on.shape[1],
-        full=full,
+        unthinned=unthinned,
         now=now,
         before=before,
-        marked=marked,
-        near=framed_near,
-        is_occupied=np.zeros(due.size, np.bool_),
-        due=due,
-        changed=changed,
+        deleted=deleted,
+        near=near_map,
+        is_occupied=np.zeros(n_tiles, np.bool_),
+        last_test=np.zeros(n_tiles, np.int64),
+        changed=np.zeros(n_tiles, np.int64),
         tiles_per_column=tiles_per_column,
     )
 
 
 @kernel(vectorise=True, _nrt=False)
-def _find_changes(switched_on, first, work, start, size, pixel, added):
+def _find_changes(switched_on, on_start, work, change_start, size, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 
     At each step (threshold) some pixels are switched on. Then the whole map is thinned from
     scratch, and compared with the thinned map of the previous step.
 
-    switched_on int32 (pixels,), first int64 (n + 1,): step k switches on the pixels with the flat
-        indices switched_on[first[k] : first[k + 1]].
+    switched_on int32 (pixels,), on_start int64 (n + 1,): step k switches on the pixels with the
+        flat indices switched_on[on_start[k] : on_start[k + 1]].
     work: a new _Workspace.
-    start int64 (n + 1,): 0 on entry; step k gets the changes start[k] : start[k + 1].
+    change_start int64 (n + 1,): 0 on entry; step k gets the changes change_start[k] :
+        change_start[k + 1].
     size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
         the map. Only changes of pixels in `work.near` are recorded.
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
+
+    The maps are kept as bits for a box of the image, whose first pixel has the flat index `corner`.
+    A word has 64 pixels of a row. Words that lie below each other form a contiguous column of
+    tiles, of TILE_ROWS words each. The first column, and the first tile of each column, are empty.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
     for k in range(size.size):
-        if first[k] < first[k + 1]:
-            for i in range(first[k], first[k + 1]):
+        if on_start[k] < on_start[k + 1]:
+            for i in range(on_start[k], on_start[k + 1]):
                 row = (switched_on[i] - corner) // cols  # in the box
                 col = (switched_on[i] - corner) - row * cols
                 word = ((col >> 6) + 1) * words_per_column + TILE_ROWS + row
-                work.full[word] |= ONE << np.uint64(col & 63)
+                work.unthinned[word] |= ONE << np.uint64(col & 63)
                 work.is_occupied[word // TILE_ROWS] = True
             before, now = now, before
             _thin_tiles(work, now)
-            for q in range(work.due.size):
-                if not work.is_occupied[q]:
+            for tile in range(work.last_test.size):
+                if not work.is_occupied[tile]:
                     continue
-                # The flat index of bit 0 of the tile's first word
-                column = q // work.tiles_per_column
-                row = (q - column * work.tiles_per_column - 1) * TILE_ROWS
+                # The row in the box of the tile's first word, and the flat index of its bit 0
+                column = tile // work.tiles_per_column
+                row = (tile - column * work.tiles_per_column - 1) * TILE_ROWS
                 first_pixel = corner + row * cols + 64 * (column - 1)
-                for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
+                for word in range(tile * TILE_ROWS, (tile + 1) * TILE_ROWS):
                     n_on += np.int64(ones(now[word]) - ones(before[word]))
                     changes = (now[word] ^ before[word]) & work.near[word]
-                    if end + 64 > pixel.size:
+                    if end + 64 > pixel.size:  # the word may have 64 changes
                         return False
                     while changes:  # one bit after another, the lowest first
                         lowest = changes & (~changes + ONE)
-                        pixel[end] = first_pixel + np.int64(ones(lowest - ONE))
+                        position = np.int64(ones(lowest - ONE))  # the number of lower bits
+                        pixel[end] = first_pixel + position
                         added[end] = now[word] & lowest
                         changes ^= lowest
                         end += 1
                     first_pixel += cols
-        size[k], start[k + 1] = n_on, end
+        size[k], change_start[k + 1] = n_on, end
     return True
 
 
@@ -249,11 +254,11 @@ def mark_deletable(now, deleted, first, stride, second):
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    The code evaluates the three conditions in one expression with few operations, which treats the
-    cases of x2 and x3 separately. Tests compare it with the conditions for all 256 neighbourhoods.
-    A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
+    For speed, the three conditions are evaluated in one expression with few operations. Its cases
+    follow from the conditions. Tests compare it with them for all 256 neighbourhoods.
     """
     any_deleted = np.uint64(0)
+    # The words of the tile and of the tiles beside it, with the words above and below
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
     here = now[first - 1 : first + TILE_ROWS + 1]
     east = now[first + stride - 1 : first + stride + TILE_ROWS + 1]
@@ -266,57 +271,63 @@ def mark_deletable(now, deleted, first, stride, second):
         x4 = x3 << ONE | west[r] >> _LAST_BIT
         x5 = p << ONE | west[r + 1] >> _LAST_BIT
         x6 = x7 << ONE | west[r + 2] >> _LAST_BIT
-        if second:
+        if second:  # a rotation by 180 degrees turns G3' into G3, and leaves G1 and G2 unchanged
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
+        # 1. x2 and x3 are off
         west_only = x5 & ~x1
         with_78 = x7 & x8 & (x1 & ~(x4 & ~x5) | x6 & ~(x1 | x4 | x5))
-        without_23 = with_78 | west_only & (x7 | x4 & x6 & ~x8)
-        with_3 = west_only & x3 & ~(x8 & ~(x7 & ~x2))
+        without_23 = ~(x2 | x3) & (with_78 | west_only & (x7 | x4 & x6 & ~x8))
+        # 2. x3 is on. Then x1 is off by G3. If x5 is off, G1 leaves x2 and x4, and G2 needs both
+        with_35 = x3 & west_only & ~(x8 & ~(x7 & ~x2))
         just_234 = x2 & x3 & x4 & ~(x1 | x5 | x6 | x7 | x8)
-        out[r] = p & (without_23 & ~(x2 | x3) | with_3 | just_234)
+        # 3. x2 is on and x3 off: G3 and G1 leave no further neighbour, so G2 fails
+        out[r] = p & (without_23 | with_35 | just_234)
         any_deleted |= out[r]
     return any_deleted != 0
 
 
 @inner
 def _thin_tiles(work, now):
-    """Thin the bit map `work.full` to convergence, by tiles of 64 x 64 pixels.
+    """Thin the bit map `work.unthinned` to convergence, by tiles of 64 x 64 pixels.
 
-    Subiterations of two kinds alternate until neither deletes a pixel. A tile is tested until both
-    kinds have deleted no pixel in it and next to its border; tiles without pixels are skipped.
+    Subiterations of two kinds alternate until neither deletes a pixel. They are numbered from 0:
+    even ones are of the first kind. A tile is tested until both kinds have deleted no pixel in it
+    and next to its border; tiles without pixels are skipped.
 
-    work: a _Workspace. `work.due[q]` becomes the last subiteration, numbered from 0, in which tile
-        q must be tested: 1 at first, and s + 2 after a deletion in subiteration s.
-    now uint64 (words,): receives the thinned map.
+    work: a _Workspace. `work.last_test` becomes the last subiteration in which each tile must be
+        tested: 1 at first, and s + 2 after a deletion in subiteration s.
+    now uint64 (words,): receives the thinned map. Tile q has the words q TILE_ROWS to (q + 1)
+        TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns.
     """
-    marked, due, changed = work.marked, work.due, work.changed
+    deleted, last_test, changed = work.deleted, work.last_test, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
-    for q in range(due.size):
-        due[q] = 1
+    for q in range(last_test.size):
+        last_test[q] = 1
         if work.is_occupied[q]:
             for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
-                now[word] = work.full[word]
+                now[word] = work.unthinned[word]
     subiteration, last = 0, 1
     while subiteration <= last:
+        # Mark the pixels to delete in all tiles, before any pixel is deleted
         n_changed = 0
-        for q in range(due.size):
-            if not work.is_occupied[q] or due[q] < subiteration:
+        for q in range(last_test.size):
+            if not work.is_occupied[q] or last_test[q] < subiteration:
                 continue
-            if mark_deletable(now, marked, q * TILE_ROWS, stride, subiteration & 1):
+            if mark_deletable(now, deleted, q * TILE_ROWS, stride, subiteration & 1):
                 changed[n_changed] = q
                 n_changed += 1
         subiteration += 1
         for i in range(n_changed):
             q, columns = changed[i], np.uint64(0)  # bit c: a pixel of column c is deleted
             for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
-                now[word] &= ~marked[word]
-                columns |= marked[word]
-            # Two more subiterations for this tile, and for the tiles at whose border it changed
+                now[word] &= ~deleted[word]
+                columns |= deleted[word]
+            # Test this tile, and those at whose border it changed, in two more subiterations
             last = subiteration + 1
-            north = np.int64(marked[q * TILE_ROWS] != 0)
-            south = np.int64(marked[(q + 1) * TILE_ROWS - 1] != 0)
+            north = np.int64(deleted[q * TILE_ROWS] != 0)  # 1 if a pixel of the top row is deleted
+            south = np.int64(deleted[(q + 1) * TILE_ROWS - 1] != 0)
             west, east = np.int64(columns & ONE), np.int64(columns >> _LAST_BIT)
             for column in range(-west, east + 1):
                 beside = q + column * work.tiles_per_column
                 for neighbour in range(beside - north, beside + south + 1):
-                    due[neighbour] = last
+                    last_test[neighbour] = last

@@ -6,9 +6,8 @@ level of a pixel is the number of thresholds that it reaches. The thresholds are
 pixel is on at exactly the thresholds with index i < level.
 
 The level of an integer is read from a lookup table. To find the level of a float, [0, 1] is divided
-into K equal buckets, where K is a power of two. A value lies in bucket floor(value * K). This
-product is exact, so the value reaches all thresholds in lower buckets and none in higher ones. If
-each bucket holds at most one threshold, as for a uniform grid, one comparison is left.
+into K equal buckets, K a power of two, so that value * K is exact. The value reaches all thresholds
+in buckets below floor(value * K) and none in higher ones.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-_LANES = 4  # interleaved histograms, because neighbouring pixels often share a bin
+_LANES = 4  # histograms filled in turn, because neighbouring pixels often share a bin
 
 
 class Confusion(NamedTuple):
@@ -58,48 +57,56 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 
     Returns int16 counts of the shape of `values`.
     """
+    # Bytes, so that tables made from the thresholds can be cached
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     if flat.dtype.kind == "u":
         level = _lookup_table(flat.dtype, key).take(flat)
     else:
         level = np.zeros(flat.size, np.int16)
-        n, _, _, first, padded, halvings = _buckets(key)
-        reaching = np.flatnonzero(flat >= padded[:1]).view(np.uint64)
-        _float_levels(flat, reaching, first, padded, halvings, float(n), level)
+        table = _buckets(key)
+        lowest = table.padded[:1]  # the lowest threshold; most pixels of an edge map are below it
+        reaching = np.flatnonzero(flat >= lowest).view(np.uint64)
+        _float_levels(
+            flat, reaching, table.first, table.padded, table.halvings, float(table.n), level
+        )
     return level.reshape(np.shape(values))
 
 
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    values, thresholds: as in `levels`. A pixel is predicted positive at threshold t if value >= t.
+    values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool. A
+        pixel is predicted positive at threshold t if value >= t.
     gt: bool of the shape of `values`, True for positives.
+    thresholds (T,): ascending, T < 32768.
 
     The counts are cumulative sums of one histogram over bins of the value, with positives and
-    negatives apart. A bin is a level (number of thresholds reached). For floats with at most one
-    threshold per bucket, it is the part of a bucket below its threshold, or the part from it on.
+    negatives apart. A bin is a level (number of thresholds reached). For floats, [0, 1] is divided
+    into buckets. If none has two thresholds, bin 2 b is the part of bucket b below its threshold,
+    and bin 2 b + 1 is the part from it on.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
-    above = np.arange(1, thresholds.size + 1)  # the lowest bin that reaches each threshold
+    n_levels = thresholds.size + 1
+    first_bin = np.arange(1, n_levels)  # the lowest bin whose pixels reach each threshold
     buckets = _buckets(key)
+    # A histogram has two columns per bin, and _LANES rows whose sum is the histogram
     if flat.dtype.kind == "u":
-        hist = np.zeros((_LANES, 2 * above.size + 2), np.int64)
+        hist = np.zeros((_LANES, 2 * n_levels), np.int64)
         _table_histogram(flat, mask, _lookup_table(flat.dtype, key), hist)
     elif buckets.threshold is not None:
         hist = np.zeros((_LANES, 4 * buckets.threshold.size), np.int64)
         _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n), hist)
-        above = 2 * buckets.of_threshold + 1
-    else:  # thresholds too close together for one comparison
-        reached = levels(flat, thresholds).view(np.uint16)
-        identity = np.arange(above.size + 1, dtype=np.int16)
-        hist = np.zeros((_LANES, 2 * identity.size), np.int64)
-        _table_histogram(reached, mask, identity, hist)
+        first_bin = 2 * buckets.of_threshold + 1
+    else:  # two thresholds in a bucket: count the levels themselves
+        level = levels(flat, thresholds).view(np.uint16)
+        hist = np.zeros((_LANES, 2 * n_levels), np.int64)
+        _table_histogram(level, mask, np.arange(n_levels, dtype=np.int16), hist)
     n_in_bin = hist.sum(axis=0).reshape(-1, 2)  # (bins, 2): negatives, positives
     n_from_bin = np.cumsum(n_in_bin[::-1], axis=0)[::-1]  # in this bin and all higher ones
     n_negative, n_positive = n_from_bin[0]
-    fp, tp = n_from_bin[above, 0], n_from_bin[above, 1]
-    return Confusion(tp, fp, n_positive - tp, n_negative - fp)
+    fp, tp = n_from_bin[first_bin, 0], n_from_bin[first_bin, 1]
+    return Confusion(tp=tp, fp=fp, fn=n_positive - tp, tn=n_negative - fp)
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
@@ -123,11 +130,14 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
     Returns int16, (256,) or (65536,), indexed by v.
     """
-    t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
-    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches each threshold
-    lowest += lowest / top < t  # ... which the product may miss by rounding
+    t, largest = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
+    # The smallest value that reaches each threshold. (No value reaches one above 1, such as inf,
+    # which is clipped to 2.) Rounding may make the product too small by 1
+    smallest = np.ceil(np.clip(t, 0, 2) * largest)
+    smallest += smallest / largest < t
+    smallest = np.minimum(smallest, largest + 1)
     # The values edges[k] .. edges[k + 1] - 1 reach k thresholds
-    edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
+    edges = np.concatenate([[0], smallest, [largest + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
 
 
@@ -141,10 +151,10 @@ def _buckets(thresholds: bytes) -> _Buckets:
     thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
     """
     t = np.frombuffer(thresholds)
-    n = 1 << int(t.size).bit_length()
+    n = 1 << int(t.size).bit_length()  # the first power of two above T
     largest_n = 16 * n
     while True:
-        bucket = np.floor(np.clip(t, 0, 1) * n).astype(np.int64)
+        bucket = np.floor(np.clip(t, 0, 1) * n).astype(np.int64)  # of each threshold
         are_apart = bool(np.all(np.diff(bucket) > 0))
         if are_apart or n >= largest_n:
             break
@@ -153,8 +163,10 @@ def _buckets(thresholds: bytes) -> _Buckets:
     if are_apart:
         threshold_of_bucket = np.full(n + 1, np.nan)
         threshold_of_bucket[bucket] = t
-    first = np.searchsorted(bucket, np.arange(n + 2))
-    halvings = int(np.diff(first).max(initial=0)).bit_length()
+    first = np.searchsorted(bucket, np.arange(n + 2))  # of the thresholds in each bucket
+    largest = int(np.diff(first).max(initial=0))  # the most thresholds in one bucket
+    halvings = largest.bit_length()  # comparisons of a binary search among them
+    # NaN, which no value reaches, where a search in the last buckets looks beyond the thresholds
     padded = np.append(t, np.full(1 << halvings, np.nan))
     return _Buckets(n, bucket, threshold_of_bucket, first, padded, halvings)
 
@@ -181,6 +193,7 @@ def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, leve
         scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < n_buckets else n_buckets
         level = first[np.int64(scaled)]  # thresholds of the lower buckets
+        # Add the largest steps (powers of two) for which the value still reaches the last threshold
         for h in range(halvings - 1, -1, -1):
             step = 1 << h
             level += step * (value >= thresholds[level + step - 1])
@@ -217,7 +230,8 @@ def _table_histogram(values, gt, table, hist):
     values uint8 or uint16 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
     table int16 (possible values,): the level of each possible value.
     hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt.
-        The histogram is the sum of the rows, as in `_bucket_histogram`.
+        The histogram is the sum of the rows. Neighbouring values are counted in different rows, so
+        that one increment need not wait for another.
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

@@ -26,7 +26,8 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     bits = pack(np.concatenate((pred, gt)))
     counts = np.zeros((1, 3), np.int64)
     # Erosion with the centred square of side 2 width + 1 equals `width` erosions with side 3
-    _count_masks(bits, _erode_maps(bits, side=2 * width + 1, back=width), counts)
+    inside = _erode_maps(bits, side=2 * width + 1, back=width)
+    _count_masks(bits, inside, counts)
     return counts
 
 
@@ -40,16 +41,19 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
-    around it has one label. To find these, the upper left pixels of 2 x 2 windows with one label
-    are marked, and the marks are eroded with a square of side 2 width.
+    around it has one label. This is so if each 2 x 2 window in the square has one label. So the
+    upper left pixels of windows with one label are marked. They fill a square of side 2 width, with
+    which the marks are eroded.
     """
-    width = min(width, max(gt.shape))
-    uniform = np.zeros((2, *gt.shape), np.bool_)
-    counts = np.zeros((n, 3), np.int64)
+    width = min(width, max(gt.shape))  # further erosions would change nothing
+    rows, cols = gt.shape
+    uniform = np.zeros((2, rows, cols), np.bool_)
     _find_uniform(pred, uniform[0])
     _find_uniform(gt, uniform[1])
-    bits = pack(uniform.reshape(2 * gt.shape[0], gt.shape[1]))
-    _count_labels(pred, gt, _erode_maps(bits, 2 * width, width), counts)
+    bits = pack(uniform.reshape(2 * rows, cols))
+    inside = _erode_maps(bits, side=2 * width, back=width)
+    counts = np.zeros((n, 3), np.int64)
+    _count_labels(pred, gt, inside, counts)
     return counts
 
 
@@ -86,7 +90,8 @@ def _find_uniform(labels, uniform):
 def _write_eroded(bits, side, back, row, eroded):
     """Erode two bit-packed maps by a square: mark each pixel around which the whole square is on.
 
-    bits, eroded uint64 (2 H, words): the two maps, one below the other, before and after erosion.
+    bits, eroded uint64 (2 H, words): the two maps, one below the other, before and after erosion. A
+        word has 64 pixels of a row, bit 0 the leftmost.
     side: the side of the square in pixels.
     back: the square begins this many rows above and columns to the left of the pixel.
     row uint64: work space for a row of bits, with empty words on both sides; 0 on entry.
@@ -95,21 +100,22 @@ def _write_eroded(bits, side, back, row, eroded):
     log2(side) steps. If each bit tells that a run of n pixels begins there, an AND with a copy
     shifted by n pixels tells the same of runs of 2 n pixels.
     """
-    # The 64 bits from any bit of a row on are parts of two words. The second word is shifted twice,
-    # because a shift by 64 - low is undefined for low = 0.
     rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
-    before = (row.size - words) >> 1
+    before = (row.size - words) >> 1  # number of empty words on the left of `row`
     for r in range(2 * rows):
         for k in range(row.size):
             row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
         run = 1  # a set bit means that this many pixels, from it to the right, are on
         while run < side:
             step = run if 2 * run < side else side - run
+            # AND each word with the 64 bits that begin `step` bits later: the high bits of one word
+            # and the low bits of the next. The next word is shifted twice, because a shift by
+            # 64 - low is undefined for low = 0
             ahead, low = step >> 6, np.uint64(step & 63)
             for k in range(before, before + words):
                 row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
             run += step
-        # Move the first pixel of each run `back` pixels to the right, to the square's centre
+        # Move the first pixel of each run `back` pixels to the right, where the tested pixel is
         first, low = before + (-back >> 6), np.uint64(-back & 63)
         for k in range(words):
             eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
@@ -121,7 +127,7 @@ def _write_eroded(bits, side, back, row, eroded):
                 for k in range(words):
                     eroded[r, k] &= eroded[r + step, k] if r + step < end else np.uint64(0)
             run += step
-        for r in range(end - 1, top - 1, -1):
+        for r in range(end - 1, top - 1, -1):  # move each run `back` pixels down
             for k in range(words):
                 eroded[r, k] = eroded[r - back, k] if r - back >= top else np.uint64(0)
 
@@ -159,7 +165,7 @@ def _count_labels(pred, gt, inside, counts):
     for r in range(rows):
         for c in range(gt.shape[1]):
             word, bit = c >> 6, np.uint64(1) << np.uint64(c & 63)
-            # The label at its boundary, -1 inside
+            # The label in pred and in gt, or -1 if the pixel is not at its boundary
             a = np.int64(-1) if inside[r, word] & bit else np.int64(pred[r, c])
             b = np.int64(-1) if inside[rows + r, word] & bit else np.int64(gt[r, c])
             if a >= 0:
