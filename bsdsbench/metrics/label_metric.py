@@ -266,7 +266,7 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     fix = "save background as 0"
     if _numbers_background(pred, gt, pixels):
         yield "background", "the largest predicted object is the truth's background", fix
-    if _numbers_background(gt, pred, pixels):
+    elif _numbers_background(gt, pred, pixels):
         yield "background", "the largest object is the prediction's background", fix
 
 
@@ -336,17 +336,20 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
         the other one. Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
 
-    This is so if the map has several objects, and the largest one matches the background of the
-    other map with an IoU above 0.5, and has at least ten times as many pixels as the background of
-    its own map. That need not be empty: a watershed draws lines of 0 between its regions.
+    This is so if the largest object matches the background of the other map with an IoU above 0.5,
+    and, if it is the only object, what it leaves matches the objects of the other map as well (an
+    inverted mask). One of several objects must have at least ten times as many pixels as the
+    background of its own map. That need not be empty: a watershed draws lines of 0.
     """
     objects, object_of_pair = np.unique(numbers[numbers > 0], return_inverse=True)
     areas = np.bincount(object_of_pair, pixels[numbers > 0])
-    if objects.size < 2 or 10 * (pixels.sum() - areas.sum()) > areas.max():
+    if not objects.size or (objects.size > 1 and 10 * (pixels.sum() - areas.sum()) > areas.max()):
         return False
     is_largest, is_background = numbers == objects[areas.argmax()], other <= 0
-    shared, either = is_largest & is_background, is_largest | is_background
-    return bool(2 * pixels[shared].sum() > pixels[either].sum())
+    pairs = [(is_largest, is_background)]
+    if objects.size == 1:
+        pairs.append((~is_largest, ~is_background))
+    return all(2 * pixels[a & b].sum() > pixels[a | b].sum() for a, b in pairs)
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:

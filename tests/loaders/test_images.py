@@ -92,15 +92,6 @@ def test_lossy_files_hold_no_labels(tmp_path, name, options, lossy):
         assert read_image(path, Palette.INDICES).tolist() == GRAY.tolist()
 
 
-def test_a_palette_that_a_mask_was_quantised_to_holds_no_labels(tmp_path):
-    """Its index 0 is white: the labels may be the indices, or the grays."""
-    path = tmp_path / "a.png"
-    Image.fromarray((GRAY > 99).astype(np.uint8) * 255).quantize(2).save(path)
-    assert (read_image(path, Palette.MASK) == (GRAY > 99) * 255).all()
-    words = r"a palette of grays in another order than its indices \(255, 0 \.\.\), expected"
-    refused(words, read_image, path, Palette.INDICES)
-
-
 def test_bools_that_tifffile_wrote_are_refused(tmp_path):
     """By the standard True is black there, and True again for tifffile itself."""
     for program, is_read in (("scanner", True), ("tifffile.py", False)):

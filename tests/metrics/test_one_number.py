@@ -275,6 +275,16 @@ def test_a_background_that_has_a_number_is_warned_of(tmp_path, recwarn, metric):
         assert [finding.code for finding in findings] == ["background"]
 
 
+def test_an_inverted_mask_of_one_object_is_warned_of(tmp_path, recwarn):
+    """As a mask that was quantised to a palette with white at index 0."""
+    mask = (nuclei(1, True) > 0).astype(np.uint8)
+    write(tmp_path / "p", a=1 - mask, b=1 - mask)
+    write(tmp_path / "g", a=mask, b=mask)
+    scored(tmp_path, "instances")
+    (warning,) = recwarn
+    assert "the largest predicted object is the truth's background" in str(warning.message)
+
+
 def stripes(n, shift=0):
     """A tiling of n columns of objects, without background."""
     cols = (np.arange(52) + shift) % 52

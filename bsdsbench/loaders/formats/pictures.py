@@ -269,8 +269,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - RGB, and images with alpha: the gray channel as uint8
 
     Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
-    files, which change labels, for gray of 2 or 4 bits, which Pillow stretches to 8 bits, and for
-    palettes of grays in another order than their indices, as quantising a mask leaves them.
+    files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
     """
     header = open_image(data)
     _check_mode(header)
@@ -288,17 +287,11 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
-    if mode == "P" and palette is not Palette.COLOURS:
-        # An index beyond the palette, which a damaged file may have, is no gray
-        listed_colours = [*(header.getpalette("RGB") or ()), *(0, 0, 1) * 256]
-        colours = np.array(listed_colours[:768], np.uint8).reshape(-1, 3)
+    if mode == "P" and palette is Palette.MASK:
+        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
         used = colours[np.unique(array)]
-        grays = used[:, 0] if (used == used[:, :1]).all() else used[:0, 0]
-        if palette is Palette.MASK and grays.size and np.isin(grays, (0, 255)).all():
+        if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
             return colours[:, 0][array]
-        if palette is Palette.INDICES and (np.diff(grays.astype(np.int16)) < 0).any():
-            has = f"has a palette of grays in another order than its indices ({listed(grays)} ..)"
-            raise FaultError(f"{has}, expected labels without a palette: save 8 or 16 bits of gray")
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
     # Pillow's way to 16-bit gray differs between formats and versions
