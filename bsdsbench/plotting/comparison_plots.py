@@ -48,8 +48,8 @@ def plot_ranks(
     score : str, optional
         The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
         its first score. Default: the first score that the comparison shows.
-    look : optional
-        See `bsdsbench.plotting.style.style`.
+    look : str, optional
+        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
 
@@ -103,7 +103,7 @@ def plot_ranks(
 
 
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
-    """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
+    """Return the full name, METRIC.SCORE, of the score by which methods are ranked.
 
     score : a full name or a short one, such as "ods"; a metric, which means its first score; or
         None, which means the first score of all. Scores shown in tables come before the others
@@ -120,7 +120,7 @@ def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | No
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
-    """Return a text that explains the dots, crosses and lines of `plot_ranks`."""
+    """Return a text that explains the dots, crosses and lines of a plot of ranks."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
@@ -147,7 +147,8 @@ def _draw_ranks(
     groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group
     n = len(ranks.names)
     # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
-    # Lengths are in points.
+    # Lengths are in points, 72 per inch. The axes are taken to have 0.7 of the width of the
+    # figure; each line at the right has 0.4 of the width of a rank.
     rank_width = style.figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * style.font_size(), rank_width)) ** 2
     dots: Any = {"color": style.PALETTE[0], "alpha": 0.35, "linewidths": 0}
@@ -167,7 +168,7 @@ def _draw_ranks(
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
     max_lines = 1 + max(label.count("\n") for label in labels)
-    # A row has room for two lines
+    # A row has room for two lines; longer labels get smaller letters
     label_size = style.font_size() * min(1, 2 * row_scale / max_lines)
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
     ax.set_xticks(range(1, n + 1, 2 if n > 9 else 1))
@@ -190,7 +191,7 @@ def plot_slices(
     runs : runs whose images have grouping columns, or the folders of such runs
     by : the grouping column, optionally with bin limits, as in "size=0,1024"
     metric : the metric whose first score is drawn. Default: the first metric that all runs have
-    look : see `bsdsbench.plotting.style.style`
+    look : "screen", "column" or "page" (sizes for a paper), or "slide"; default: "screen"
     path : also write the figure to this .pdf, .svg or .png file
 
     Raises DataError if a run lacks the column or the metric.
@@ -203,18 +204,22 @@ def plot_slices(
 
 
 def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
-    """Plot the runs' score in each slice, as `plot_slices` does, in the style of the caller.
+    """Plot the runs' score in each slice (group of images), in the current style.
+
+    Each slice is a row, in which a dot and a line per run show the score and its interval. A dotted
+    vertical line per run shows the score on all images.
 
     slices_of_runs : the slices of each run, all made from the same grouping column
     drawn_score : the score, METRIC.SCORE
     """
+    first_run = slices_of_runs[0]
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(slices_of_runs)
-    height = max(3.2, 1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs))
+    height = max(3.2, 1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs))  # inches
     ax = style.new_axes(height, 5.2 / height)
     ax.set_box_aspect(None)
-    offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
+    offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]  # of a run within a row
     lines = style.curve_lines(n_runs)
     entries = []  # the dots of each run, for the legend
     for slices, offset, line in zip(slices_of_runs, offsets, lines, strict=True):
@@ -225,12 +230,11 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
         values = [score.value for score in scores]
         entries += ax.plot(values, rows, "o", color=line.color, markersize=4.5, label=slices.name)
         ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
-    n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
+    n_images_of = dict(zip(first_run.parts.names, first_run.sizes, strict=True))
     tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
     ax.set_yticks([row_of[name] for name in names], tick_labels, parse_math=False)
     ax.set(ylim=(0.4, len(names) + 0.6), xlabel=heading(drawn_score))
-    column = slices_of_runs[0].parts.column
-    ax.set_title(f"{column} (images); dotted: all images", parse_math=False)
+    ax.set_title(f"{first_run.parts.column} (images); dotted: all images", parse_math=False)
     figure = ax.figure.figure
     if n_runs > 1:
         place: Any = {"loc": "outside lower center", "ncols": min(4, n_runs)}

@@ -26,8 +26,8 @@ from bsdsbench.scores.counts import OperatingPoint
 # Axes extend this far beyond 0 and 1, so that a curve along an edge is not clipped
 ROOM = 0.01
 _EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
-_DOT = {**_EDGE, "marker": "o", "markersize": 5}
-_STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
+_DOT_STYLE = {**_EDGE, "marker": "o", "markersize": 5}
+_STAR_STYLE = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
 _MAX_DOTS = 40  # a curve with more points is drawn without dots
 
 ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
@@ -63,7 +63,7 @@ class CurveDisplay:
     dotted = False  #: True if the points are marked by dots
     #: (x, y) of the points before interpolation, or None if the curve was not interpolated
     original_points: tuple[F8, F8] | None = field(default=None, init=False)
-    marker_style = _STAR  #: style of the marked point
+    marker_style = _STAR_STYLE  #: style of the marked point
     kind = ""  #: displays of different kinds cannot share axes
     room = ROOM  #: how far the axes extend beyond 0 and 1
     size = 4.4, 1.0  #: height of a new figure in inches, and width / height
@@ -105,6 +105,7 @@ class CurveDisplay:
             Fields of the display, and options of the function in `bsdsbench.curves` that computes
             the curve, such as `pr`.
         """
+        # Fields of the display are taken out of `options`; the others are for `curve_of`
         names = [field.name for field in fields(cls)]
         arguments = {name: options.pop(name) for name in names if name in options}
         curve = cls.curve_of(labels, scores, **options)
@@ -112,7 +113,7 @@ class CurveDisplay:
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
-        """Create the display of a run without drawing it; see `from_evaluation`.
+        """Create the display of a run without drawing it.
 
         Raises DataError if the run has no such curve. This implementation always raises: it is
         that of displays that can only be made from labels and scores. Other displays override it.
@@ -226,6 +227,7 @@ class CurveDisplay:
             The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
             hold what was drawn; the marked point and the chance line may be None.
         """
+        # `from_predictions(...).plot()` draws the curve twice, but shall show one figure
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
 
@@ -238,11 +240,12 @@ class CurveDisplay:
                 ax = style.new_axes(*self.size)
             elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
-            ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
-            ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
+            x_label, y_label = self.axes
+            ax.set_xlabel(ax.get_xlabel() or x_label, parse_math=False)
+            ax.set_ylabel(ax.get_ylabel() or y_label, parse_math=False)
             # Autoscale is off if the user has set the limits
             if not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on():
-                self._prepare(ax)
+                self._prepare(ax)  # limits and scales
             if self.title:
                 style.add_title(ax, self.name, self.title)
             self.ax_, self.figure_ = ax, ax.figure.figure
@@ -258,9 +261,9 @@ class CurveDisplay:
         `line` has arguments of `Axes.plot` for the curve, which override its style.
         """
         line_style = {**style.next_style(ax), "label": self.label or None}
-        if not self.joined:
+        if not self.joined:  # points without an order are dots, without a line
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
-        drawing = self._drawing()
+        drawing = self._drawing()  # the x and y of everything to draw
         self.chance_ = self.point_ = None
         if chance and drawing.chance:
             dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
@@ -269,9 +272,10 @@ class CurveDisplay:
         color = self.line_.get_color()
         if self.dotted and self.joined:
             dots = drawing.dots or (drawing.x, drawing.y)
-            ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT)
+            ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT_STYLE)
         if drawing.point:
-            marker_style = self.marker_style if self.best is None else _DOT
+            # The best point is a dot; others have the marker of the class, such as a star
+            marker_style = self.marker_style if self.best is None else _DOT_STYLE
             marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
             marker["markersize"] *= style.marker_scale()
             (self.point_,) = ax.plot(*drawing.point, **marker)

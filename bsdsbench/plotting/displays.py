@@ -30,7 +30,7 @@ _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "non
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
 # With this many positives, straight lines between points at whole TPs look like a smooth curve
 _SMOOTH_POSITIVES = 500
-_LEAST_RATE = 1e-9  # DET axes never begin below this rate
+_SMALLEST_LIMIT = 1e-9  # DET axes never begin below this rate
 # Ticks of normal-deviate axes
 _RATE_TICKS = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
@@ -117,15 +117,17 @@ class PRCurveDisplay(CurveDisplay):
             arguments = {**_ranking_fields(converted), **arguments}
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
-        # Scaling all counts moves no point, but adds interpolated points: there is one per whole TP
+        # There is an interpolated point at each whole TP. Multiplying all counts by the same number
+        # changes no rate, but gives at least _SMOOTH_POSITIVES of them: a smooth curve.
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
-        scaled = (scale * n for n in (converted.tp, converted.fp, converted.positives))
-        interpolated = interpolate_pr(*scaled)
+        interpolated = interpolate_pr(
+            scale * converted.tp, scale * converted.fp, scale * converted.positives
+        )
         title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
         shown = {**interpolated._asdict(), "title": title, "auc": converted.area, **arguments}
         display = super().from_curve(converted, name, **shown)
-        display.original_points = converted.recall, converted.precision
-        display.number = "auc"
+        display.original_points = converted.recall, converted.precision  # marked by dots
+        display.number = "auc"  # in the legend
         return display
 
     def _drawing(self) -> Drawing:
@@ -266,9 +268,10 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Create the display of a curve without drawing it; see the base class.
+        """Create the display of any curve object of this package without drawing it.
 
-        The axes are those chosen by the argument `plot` of `curves.roc`; default: "fptp".
+        The axes are those chosen by the argument `plot` of `curves.roc`; default: "fptp". `name`
+        is the text for the legend, and `arguments` are fields of the display.
         """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
@@ -330,17 +333,18 @@ class DETCurveDisplay(CurveDisplay):
         """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
 
         It is the largest power of ten, but at least 1e-9, with which all rates except 0 and 1 lie
-        between `lowest` and 1 - `lowest`.
+        between `lowest` and 1 - `lowest`: 0.001 if the smallest rate is 0.004.
         """
+        # Displays of different kinds cannot share axes, nor can different scales
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays
         rates = np.r_[self.fpr, self.fnr]
-        rates = rates[(rates > 0) & (rates < 1)]
+        rates = rates[(rates > 0) & (rates < 1)]  # 0 and 1 have no place on these scales
         distance_to_ends = min(rates.min(), 1 - rates.max()) if rates.size else 0.1
         power_of_ten = 10.0 ** np.floor(np.log10(distance_to_ends))
-        self.lowest = float(max(power_of_ten, _LEAST_RATE))
+        self.lowest = float(max(power_of_ten, _SMALLEST_LIMIT))
 
     def _drawing(self) -> Drawing:
         """Return the curve, the chance line FNR = 1 - FPR, and the star at the equal error rate.
@@ -348,14 +352,14 @@ class DETCurveDisplay(CurveDisplay):
         There is no star if the EER is unknown, 0 or 1. The axes cannot show rates of 0 and 1, so
         points with such rates are moved just outside the limits.
         """
-        from scipy.special import ndtr
+        from scipy.special import ndtr  # the standard normal CDF
 
         low = self.lowest / 4  # outside the axes, which begin at `lowest`
-        chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
+        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))  # even in deviates
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x = np.clip(self.fpr, low, 1 - low)
         y = np.clip(self.fnr, low, 1 - low)
-        return Drawing(x, y, (chance, 1 - chance), star)
+        return Drawing(x, y, (fpr_of_chance, 1 - fpr_of_chance), star)
 
     def _prepare(self, ax: Axes) -> None:
         """Set the scales and limits of empty axes. Normal-deviate axes get ticks in percent."""
@@ -365,8 +369,9 @@ class DETCurveDisplay(CurveDisplay):
             return
         from scipy.special import ndtr
 
-        ax.set_xscale("function", functions=(_deviate, ndtr))
-        ax.set_yscale("function", functions=(_deviate, ndtr))
+        to_and_from_deviates = _deviate, ndtr  # the inverse of the normal CDF, and the CDF
+        ax.set_xscale("function", functions=to_and_from_deviates)
+        ax.set_yscale("function", functions=to_and_from_deviates)
         ax.set(xlim=(low, _RATE_TICKS[-1]), ylim=(low, _RATE_TICKS[-1]))
         ticks = [tick for tick in _RATE_TICKS if tick >= low]
         for axis in (ax.xaxis, ax.yaxis):
@@ -421,6 +426,7 @@ class ToleranceDisplay(CurveDisplay):
         `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
         if there is none, or if `metric` has no such scores.
         """
+        # Names of the score at each tolerance
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
         for candidate in [metric] if metric else run.metrics:

@@ -60,7 +60,7 @@ DISPLAYS: dict[str, Any] = {
     "tolerance": ToleranceDisplay,
     "reliability": ReliabilityDisplay,
 }
-_IN_SPACE: dict[str, Any] = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
+_DISPLAY_OF_SPACE = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
 
 
 def plot_curves(
@@ -97,15 +97,17 @@ def plot_curves(
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
     # All DET curves share the smallest lower limit. Copies are drawn, so displays keep their own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
-    drawn_levels = set()  # chance lines at the same level are drawn only once
+    drawn_levels = set()
     with style.style(file=path is not None):
         for display in displays:
+            # The height of the chance line of a PR curve; other kinds have the same line always
             chance_level = getattr(display, "chance", None)
+            is_new_level = chance_level not in drawn_levels
             drawn_copy: Any = copy(display)
             if hasattr(display, "lowest"):
                 drawn_copy.lowest = lowest
-            ax = drawn_copy.plot(ax, chance=chance and chance_level not in drawn_levels).ax_
-            for artist in ARTISTS:
+            ax = drawn_copy.plot(ax, chance=chance and is_new_level).ax_
+            for artist in ARTISTS:  # `ax_`, `line_` and so on, which `plot` set on the copy
                 setattr(display, artist, getattr(drawn_copy, artist))
             drawn_levels.add(chance_level)
         if len(displays) > 1:  # a title shows the areas of a single curve
@@ -147,7 +149,7 @@ def plot_spaces(
     scale : str
         The scale of the DET axes, "normal" (normal deviates) or "log".
     look : str, optional
-        See `bsdsbench.plotting.style.style`.
+        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
 
     Raises
     ------
@@ -167,7 +169,7 @@ def plot_spaces(
         row = style.new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
             options = options_of_space.get(space, {})
-            make_display = _IN_SPACE[space].from_curve
+            make_display = _DISPLAY_OF_SPACE[space].from_curve
             displays = [make_display(curve, name, **options) for name, curve in curves.items()]
             plot_curves(displays, ax=ax, chance=chance)
             if hull:
@@ -191,13 +193,14 @@ def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot:
     """
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
-        points = meeting(a, b, space).places
-        rates = {"fp": points.fpr, "tp": points.tpr, "fn": points.fnr, "tn": 1 - points.fpr}
+        crossings = meeting(a, b, space).places
         if space == "pr":
-            x, y = points.recall, points.precision
+            x, y = crossings.recall, crossings.precision
         else:
-            variant = plot if space == "roc" else "fpfn"
-            x, y = rates[variant[:2]], rates[variant[2:]]
+            fpr, tpr = crossings.fpr, crossings.tpr
+            rates = {"fp": fpr, "tp": tpr, "fn": crossings.fnr, "tn": 1 - fpr}
+            x_and_y = plot if space == "roc" else "fpfn"  # two codes of two letters
+            x, y = rates[x_and_y[:2]], rates[x_and_y[2:]]
         xs += x.tolist()
         ys += y.tolist()
     if xs:
@@ -258,8 +261,8 @@ def plot_runs(
     metric : str, optional
         A metric with a curve of this kind. Default: the first one of each run. For "box", any
         metric, or METRIC.SCORE.
-    look : optional
-        See `bsdsbench.plotting.style.style`.
+    look : str, optional
+        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
     ap : bool
         Show AP in the legend. A published AP is shown only if all runs use its AP rule.
     force : bool
@@ -287,7 +290,9 @@ def plot_runs(
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
-    all_methods = with_runs([*(Method(r.name, [r]) for r in labelled), *methods], every_run)
+    # A run is drawn as a method of one run. `with_runs` gives the methods the runs just loaded.
+    methods_of_one = [Method(run.name, [run]) for run in labelled]
+    all_methods = with_runs([*methods_of_one, *methods], every_run)
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
@@ -296,14 +301,16 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
-    band = Spread(spread)
+    measure = Spread(spread)
     with style.style(look, path is not None):
-        curves = []
+        curves = []  # one per method
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
             scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
             aps = [float(score.get("ap", math.nan)) for score in scores]
-            curves.append(method_curve(method, displays, aps, band, each_run))
+            curves.append(method_curve(method, displays, aps, measure, each_run))
+        # A published AP is shown only if its rule is that of all runs or, without runs, of all
+        # published results
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
         published_displays = [
@@ -312,16 +319,16 @@ def plot_runs(
         ]
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         for curve in curves:
-            curve.draw_runs()
+            curve.draw_runs()  # the band, or the curves of the other runs
         entries = [_Entry(curve.f, curve.display.line_) for curve in curves]
         entries += [_Entry(d.best.f if d.best else 0.0, d.line_) for d in published_displays]
-        if human is None:
+        if human is None:  # mark it if all runs are comparable with it, for no reason why not
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(figure.axes[0], human))
         artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
-        style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, band)])
+        style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, measure)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         style.figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
         return style.save(figure, path)
@@ -385,16 +392,16 @@ def _plot_boxes(
     metric_name = shared_metric(runs, given_name or None)
     scorer = registry.get(metric_name)
     wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
-    values_of_runs = []
+    values_of_runs = []  # of each run, one value per image in which the score is defined
     for run in runs:
-        image_values = values_by_score(run, metric_name)
+        image_values = values_by_score(run, metric_name)  # score -> a value per image
         # METRIC.SCORE, or METRIC.PART.SCORE if `metric` names a part, such as a class
         score = chosen_scores([wanted], list(image_values))[0]
         values = np.array(image_values[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
-    parsed = score_name(score)  # None if no metric of the package has this score
+    parsed = score_name(score)  # the same score for all runs; None if it is no metric's column
     heading = parsed.column.heading if parsed else score
-    if parsed and parsed.part:  # a part that the metric scores separately, such as a class
+    if parsed and parsed.part:
         heading = f"{parsed.part}: {heading}"
     with style.style(look, path is not None):
         ax = style.new_axes(3.4, 1.35)
@@ -414,7 +421,8 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = style.curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-        # Fractional parts of multiples of the golden ratio spread the dots evenly, without a seed
+        # Dots are moved sideways by up to a quarter, so that equal values do not hide each other.
+        # Fractional parts of multiples of the golden ratio are spread evenly, without a seed.
         fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
         ax.plot(position + (fractions - 0.5) * 0.5, values, "o", color=line.color, **dots)
         box: Any = {"color": line.color, "linewidth": 1.4}

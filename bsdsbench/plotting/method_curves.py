@@ -59,9 +59,9 @@ class MethodCurve(NamedTuple):
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
-        if self.band is not None:
-            x, _, low, high = self.band
-            ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+        band = self.band
+        if band is not None:
+            ax.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
         elif self.run_displays:
             width = 0.5 * self.display.line_.get_linewidth()
             self.display.line_.set_linewidth(width)
@@ -107,6 +107,7 @@ def method_curve(
         displays[0].name = method.name + ap_text
         return MethodCurve(displays[0], run_displays=[])
     comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
+    # Points are not joined if they have no order
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
@@ -118,7 +119,7 @@ def method_curve(
     if each_run:
         return MethodCurve(method_display, run_displays=displays)
     band = _average_curves([_points(display) for display in displays], spread)
-    x_name, y_name = method_display.arrays
+    x_name, y_name = method_display.arrays  # such as "recall", "precision"
     setattr(method_display, x_name, band.x)
     setattr(method_display, y_name, band.mean)
     return MethodCurve(method_display, run_displays=displays, band=band)
@@ -127,13 +128,13 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Points where x turns back (see `_advancing`), and all but the
+    Curves are interpolated linearly. Points at which x is smaller than before, and all but the
     first of several points of equal x, are left out. The mean is computed at every x at which at
     least one curve has a point and that lies between the ends of all curves. The band is the range
     of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
     (SE).
     """
-    curves = [_advancing(curve) for curve in curves]
+    curves = [_drop_turning_points(curve) for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
@@ -152,17 +153,18 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     return _MeanCurve(x, mean, mean - half_width, mean + half_width)
 
 
-def _advancing(curve: F8) -> F8:
+def _drop_turning_points(curve: F8) -> F8:
     """Drop the points of a curve (2, K) at which x is smaller than at an earlier point.
 
     Points are followed from the end of the curve with the smaller x. Recall, for example, can fall
     again at low thresholds, where thick lines are thinned to other pixels. The curve then has two
     values at one x, and interpolating between all points would jump from one to the other.
     """
-    forward = slice(None, None, 1 if curve[0, 0] <= curve[0, -1] else -1)
-    x = curve[0, forward]
+    is_ascending = curve[0, 0] <= curve[0, -1]
+    direction = slice(None, None, 1 if is_ascending else -1)  # [::-1] reverses an array
+    x = curve[0, direction]
     is_largest_yet = x == np.maximum.accumulate(x)
-    return curve[:, is_largest_yet[forward]]
+    return curve[:, is_largest_yet[direction]]
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:

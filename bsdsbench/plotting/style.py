@@ -123,9 +123,9 @@ class _Style(NamedTuple):
 
 _STYLE: ContextVar[_Style] = ContextVar("style", default=_Style())  # noqa: B039 - immutable
 #: Figure made by `new_axes` -> its (width, height) in inches without a legend outside the axes
-_own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
+_size_of_figure: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
 #: Axes -> (name, title) of each curve, and the title of the axes that was built from them
-_titles: WeakKeyDictionary[Axes, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
+_titles_of_axes: WeakKeyDictionary[Axes, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
 #: Figure -> text, such as signatures of runs, that `save` writes into the metadata of the file
 figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
@@ -151,12 +151,13 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """
     import matplotlib as mpl
 
-    outer = _STYLE.get()
+    outer = _STYLE.get()  # the style of the enclosing block
     inner_look = given_word(look or outer.look, "style", _SIZES)
-    font, line = _SIZES[inner_look].font, _SIZES[inner_look].line
+    font, line = _SIZES[inner_look].font, _SIZES[inner_look].line  # in points
     settings: dict[Any, Any] = {"lines.linewidth": line, "axes.linewidth": line / 2}
     settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}
-    token = _STYLE.set(_Style(inner_look, file or outer.for_file, True))
+    inner = _Style(inner_look, for_file=file or outer.for_file, settings_made=True)
+    token = _STYLE.set(inner)
     try:
         if outer.settings_made and inner_look == outer.look:  # setting them again takes 5 ms
             yield
@@ -175,7 +176,7 @@ def next_style(ax: Axes) -> dict[str, object]:
     They follow from the number of curves that the axes already have. Lines of one point, grey lines
     (such as chance lines) and dots without a line are not curves.
     """
-    from matplotlib.colors import to_hex
+    from matplotlib.colors import to_hex  # "#7f7f7f" for any name of a colour
 
     n_drawn = 0
     for line in ax.lines:
@@ -184,7 +185,8 @@ def next_style(ax: Axes) -> dict[str, object]:
         is_dots = line.get_linestyle() == "None" and line.get_marker() == "o"
         if not (is_point or is_grey or is_dots):
             n_drawn += 1
-    color, dashes = curve_lines(n_drawn + 1, _SIZES[_STYLE.get().look].n_colors)[-1]
+    n_colors = _SIZES[_STYLE.get().look].n_colors  # after which they repeat with other dashes
+    color, dashes = curve_lines(n_drawn + 1, n_colors)[-1]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
@@ -197,10 +199,10 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """
     sizes = _SIZES[_STYLE.get().look]
     size = (ratio * height, height)
-    if sizes.width is not None:
+    if sizes.width is not None:  # in all looks but "screen"
         size = sizes.width, sizes.width / (sizes.aspect or ratio)
     figure = _empty_figure(size)
-    _own_sizes[figure] = size
+    _size_of_figure[figure] = size  # `legend` may make the figure larger
     ax = figure.add_subplot()
     if ratio == 1 and sizes.aspect is None:
         ax.set_box_aspect(1)
@@ -247,15 +249,17 @@ def add_title(ax: Axes, name: str, title: str) -> None:
     If the axes have several curves, the title of each begins on a new line, after the curve's name
     ("NAME: TITLE").
     """
-    earlier_curves, own_title = _titles.get(ax, ([], ""))
-    if ax.get_title() not in ("", own_title):  # set by the user
+    # The (name, title) of each curve so far, and the title of the axes that was made from them
+    earlier_curves, title_so_far = _titles_of_axes.get(ax, ([], ""))
+    if ax.get_title() not in ("", title_so_far):  # set by the user
         return
     curves = [*earlier_curves, (name, title)]
-    letters = max(letters_in(ax.get_window_extent().width / ax.figure.figure.dpi), 16)
+    width = ax.get_window_extent().width / ax.figure.figure.dpi  # inches
+    letters = max(letters_in(width), 16)
     lines = [f"{n}: {t}" if n and len(curves) > 1 else t for n, t in curves]
     text = "\n".join(textwrap.fill(line, letters) for line in lines)
     ax.set_title(text, parse_math=False)
-    _titles[ax] = curves, ax.get_title()
+    _titles_of_axes[ax] = curves, ax.get_title()
 
 
 def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
@@ -291,8 +295,10 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     label |= {"color": "#4C7A5B", "annotation_clip": False}
     paths = []
     for f in np.arange(1, 10) / 10:
-        inverse = (1 + beta2) / f  # = beta2 / R + 1 / P
-        # Equal steps of log(recall / precision) put the most points where the line bends most
+        inverse = (
+            1 + beta2
+        ) / f  # equals beta2 / R + 1 / P, so P is 1 / (inverse - beta2) at R = 1
+        # Equal steps of log(R / P) from P = 1 to R = 1 put the most points where the line bends
         log_ratio = np.linspace(-np.log((inverse - 1) / beta2), np.log(inverse - beta2), 201)
         recall = (beta2 + np.exp(log_ratio)) / inverse
         precision = (1 + beta2 * np.exp(-log_ratio)) / inverse
@@ -317,7 +323,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
             entries.pop(label, None)  # so that the last handle also comes last
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
-    size = _own_sizes.get(figure)  # None if the user made the axes
+    size = _size_of_figure.get(figure)  # without a legend outside; None if the user made the axes
     old_legends = [ax.get_legend(), *(figure.legends if size else ())]
     for old_legend in filter(None, old_legends):
         old_legend.remove()
@@ -325,11 +331,11 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
     location = None if _STYLE.get().look == "page" else _free_location(ax, trial)
     trial.remove()
-    if location is not None:
+    if location is not None:  # inside the axes
         _wrap_texts(ax.legend(handles=entries.values(), labels=entries, loc=location))
-        if size:
+        if size:  # an earlier legend may have been outside
             figure.set_size_inches(size)
-    elif size is None:
+    elif size is None:  # at the right of axes that the user made
         from matplotlib.transforms import ScaledTranslation
 
         # Leave room for the labels of the iso-F lines
@@ -346,23 +352,23 @@ def _draw_outside_legend(
 ) -> None:
     """Draw a legend (label -> artist) outside the axes of a figure made by `new_axes`.
 
-    `size` is the width and height of the figure in inches without the legend. In the look "column",
-    the legend is below the axes, and the figure becomes taller. In the other looks, it is to the
-    right of the axes, in a smaller font if it is too tall. In the look "screen", the figure also
-    becomes wider.
+    `size` is the width and height of the figure in inches without the legend. In the look "column"
+    (of a paper), the legend is below the axes, and the figure becomes taller. In the other looks,
+    it is to the right of the axes, in a smaller font if it is too tall. In the look "screen", the
+    figure also becomes wider.
     """
     look = _STYLE.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
     arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
     width, height = size
-    room = 0.96 * height * figure.dpi  # height available to the legend; 4 % is margin
-    excess = drawn_legend.get_window_extent().height / room
+    available = 0.96 * height * figure.dpi  # height in pixels; 4 % is margin
+    excess = drawn_legend.get_window_extent().height / available
     if look != "column" and excess > 1:
         drawn_legend.remove()
-        smaller = (font_size() - 1) / excess
+        smaller = (font_size() - 1) / excess  # legends have font size - 1
         drawn_legend = _wrap_texts(figure.legend(**arguments, fontsize=smaller))
-    extent = drawn_legend.get_window_extent()
+    extent = drawn_legend.get_window_extent()  # pixels
     if look == "column":
         figure.set_size_inches(width, height + extent.height / figure.dpi)
     elif look == "screen":  # keep the axes as large as without a legend
@@ -403,12 +409,16 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def _points_on_lines(ax: Axes) -> F8:
-    """Return the vertices of all lines, and 33 points per segment, as (x, y) in axes units."""
-    points = [np.zeros((0, 2))]
+    """Return points (x, y) along all lines of `ax`: their vertices, and 33 points per segment.
+
+    The coordinates are fractions of the axes, (0, 0) at the lower left and (1, 1) at the upper
+    right. Returns float64 (points, 2).
+    """
+    points = [np.zeros((0, 2))]  # for axes without lines
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
-        path = line.get_transform().transform_path(line.get_path())
-        vertices = ax.transAxes.inverted().transform(path.vertices)
+        path = line.get_transform().transform_path(line.get_path())  # in pixels
+        vertices = ax.transAxes.inverted().transform(path.vertices)  # in fractions of the axes
         between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
         points += [vertices, between.reshape(-1, 2)]
     return np.concatenate(points)
@@ -434,7 +444,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
     """Return a figure as a "pdf", "svg" or "png" file, with its `figure_notes` in the metadata."""
-    metadata, note_field = _FILES[kind]
+    metadata, note_field = _FILES[kind]  # such as {"Date": None}, which omits it, "Description"
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}
     buffer = io.BytesIO()
