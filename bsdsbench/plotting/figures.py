@@ -60,7 +60,7 @@ DISPLAYS: dict[str, Any] = {
     "tolerance": ToleranceDisplay,
     "reliability": ReliabilityDisplay,
 }
-_DISPLAY_OF_SPACE = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
+_DISPLAY_OF: dict[str, Any] = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
 
 
 def plot_curves(
@@ -169,7 +169,7 @@ def plot_spaces(
         row = style.new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
             options = options_of_space.get(space, {})
-            make_display = _DISPLAY_OF_SPACE[space].from_curve
+            make_display = _DISPLAY_OF[space].from_curve
             displays = [make_display(curve, name, **options) for name, curve in curves.items()]
             plot_curves(displays, ax=ax, chance=chance)
             if hull:
