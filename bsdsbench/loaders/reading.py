@@ -101,7 +101,8 @@ class ReadOptions:
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
-            dtype = values.dtype if values.dtype.kind == "f" else None  # 0.1 matches in float32
+            # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
+            dtype = values.dtype if values.dtype.kind == "f" else None
             valid = ~np.isin(values, np.array(self.void, dtype))
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and values.max(initial=0) > 0:
@@ -115,7 +116,7 @@ class ReadOptions:
                 raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
             if binary and is_logical:
                 mask = values if values.dtype == bool else np.asarray(values != 0)
-                evidence = Evidence(maps=1, file=file)
+                evidence = Evidence(maps=1, file=file)  # without flags, as nothing is ambiguous
             else:
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
@@ -131,10 +132,11 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
-        """Return evidence of the scale of an (H, W) mask, for consistency checks of a whole set.
+        """Return evidence of the scale of an (H, W) mask, by which a whole set is checked later.
 
+        If one mask goes up to 1, for example, and another one up to 255, their scales differ.
         `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
-        or "". The flags of `Values`, none for bool and for zeros alone, are:
+        or "". The evidence has these flags, none for bool and for zeros alone:
 
         - With `cut`, a fraction of white: STRONG if a value reaches it, or for 0 and 255 or 65535;
           otherwise FAINT. Neither for integers wider than 16 bits, whose white is unknown.
@@ -147,44 +149,44 @@ class ReadOptions:
           is not tested if `cut` says what gray means, if values are normalised, or in lossy files.
         """
         top = values.max(initial=0)
-        weight = Values.NOTHING
+        flags = Values.NOTHING
         if not self.truth and (values.dtype.kind != "f" or not top):
-            is_empty = not (top or self.inverted)
-            weight = Values.FAINT if is_empty else Values.STRONG
+            is_empty = not (top or self.inverted)  # an inverted map of zeros is object everywhere
+            flags = Values.FAINT if is_empty else Values.STRONG
         if values.dtype == bool or not top:
-            return Evidence(weight, maps=1, file=file)
+            return Evidence(flags, maps=1, file=file)
         white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
         may_have_third = is_as_drawn and not binary and not cut_decides
         levels = _third_values(values) if may_have_third else ()
-        properties = Values.FEW if levels else Values.NOTHING
+        flags |= Values.FEW if levels else Values.NOTHING
         if self.cut is not None:
             reaches_cut = top >= self.cut * white or (binary and top > 1)
             if white:
-                properties |= Values.STRONG if reaches_cut else Values.FAINT
+                flags |= Values.STRONG if reaches_cut else Values.FAINT
         elif binary and white <= 1:  # floats and wide integers
-            properties = Values.STRONG
+            flags |= Values.STRONG
         elif binary:
-            properties = Values.UNIT if top == 1 else Values.WHITE
+            flags |= Values.UNIT if top == 1 else Values.WHITE
         else:
             if not levels and len(_distinct_values(values)) != 2:
-                properties = Values.GRAY
-            if white == 1:
-                properties |= Values.STRONG if top > 0.5 else Values.FAINT
-        return Evidence(properties | weight, levels, maps=1, file=file)
+                flags |= Values.GRAY
+            if white == 1:  # floats
+                flags |= Values.STRONG if top > 0.5 else Values.FAINT
+        return Evidence(flags, levels, maps=1, file=file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the options, one for each meaning that the values of an ambiguous map may have.
+        """Yield advice for an ambiguous map: one option for each meaning that its values may have.
 
-        - one or two values between 0 and white are void, if the metric has an option for void
-        - integers are numbers of objects or labels of classes, if a mask is expected, and region or
-          class labels, if boundaries are expected
-        - values are gray: predictions are normalised, and ground truth is thresholded at one half,
-          if any value reaches half of white
+        - One or two values between 0 and white may be void, if the metric has an option for void.
+        - Integers may be numbers of objects or labels of classes, if a mask is expected, and region
+          or class labels, if boundaries are expected.
+        - Values may be gray levels. Predictions are then to be normalised, and ground truth is to
+          be thresholded at one half, if any value reaches half of white.
 
-        `levels` are the distinct values of the map, or () if there are more than LEVELS.
+        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
         are_integers = values.dtype.kind in "iu"
@@ -199,7 +201,7 @@ class ReadOptions:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
         if not self.truth:
             yield Setting("normalise", True, "if these are gray levels")
-        elif 2 * top >= white_above(top) > 0:
+        elif 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
             yield Setting("gt_threshold", 0.5, "if these are gray levels")
         if self.kind is Kind.BOUNDARIES and are_integers:
             yield Setting("gt_kind", "labels", "if these are region labels")
@@ -208,9 +210,9 @@ class ReadOptions:
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        `images` has the `Evidence` of each image of this side (ground truth if `truth` is True,
-        else predictions): the flags of its values before thresholding. `others` is that of the
-        other side. The file of a problem is an example. Of masks:
+        `images` has the evidence of each ground truth if `self.truth` is True, otherwise of each
+        prediction: flags of its values before thresholding. `others` is that of the other side. A
+        problem names one file as an example. Of masks:
 
         - FEW without GRAY: a third value of a mask may mean void or gray, and no mask has so many
           values that the set is clearly gray.
@@ -229,24 +231,25 @@ class ReadOptions:
         - TRAIN_IDS without LABEL_IDS: some labels can only be train ids of Cityscapes (0, 1, 2 ..),
           and none can only be its label ids (7, 8, 11 ..).
         """
-        side, values = SIDE_NAMES[self.truth], _combined_values(images)
+        side, values = SIDE_NAMES[self.truth], _all_flags(images)
         if values & Values.FEW and not values & Values.GRAY:
-            example = _first_file_with(Values.FEW, images)
+            example = _first_evidence_with(Values.FEW, images)
             has = f"{side} has the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "two values, or gray levels", fixes)
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
-            white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
+            white_file = _first_evidence_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
             fix = Setting("gt_threshold", 0.5, "if these are gray levels")
-            file = _first_file_with(Values.UNIT, images).file
+            file = _first_evidence_with(Values.UNIT, images).file
             yield Problem(file, has, "the same scale in all files", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
-            and_all = "" if values & Values.WHITE else ", and of all others,"  # masks are white
+            # A binary mask of 0 and 255 has no flag FAINT or STRONG, and may be among them
+            and_all = "" if values & Values.WHITE else ", and of all others,"
             has = f"all values of {side}{and_all} are {limit}"
             fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-            file = _first_file_with(Values.FAINT, images).file
+            file = _first_evidence_with(Values.FAINT, images).file
             yield Problem(
                 file,
                 has,
@@ -255,18 +258,18 @@ class ReadOptions:
             )
         side = f"{side}, like all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
-            file = _first_file_with(Values.WHITE_LABELS, images).file
+            file = _first_evidence_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        if len(images) > 1 and values == Values.VOID_ALONE and not _object_numbers(images):
+        if len(images) > 1 and values == Values.VOID_ALONE and not _single_numbers(images):
             fix = Setting(self.void_option, -1, "if it is the object")
-            file = _first_file_with(values, images).file
+            file = _first_evidence_with(values, images).file
             yield Problem(file, f"{side} only void", "an object", (fix,))
-        if values & Values.PIECES and len(_object_numbers(images)) == 1:
-            example = _first_file_with(Values.PIECES, images)
+        if values & Values.PIECES and len(_single_numbers(images)) == 1:
+            example = _first_evidence_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, for several pieces"
             option = f"{self.metric}.components"
-            beside: tuple[Setting, ...] = ()
-            if _combined_values(others) & Values.NUMBERS:
+            beside: tuple[Setting, ...] = ()  # a second option, if the other side is numbered
+            if _all_flags(others) & Values.NUMBERS:
                 masks = "truth" if self.truth else "predictions"
                 beside = (Setting(f"{option}_of", masks),)
             fixes = (
@@ -275,7 +278,7 @@ class ReadOptions:
             )
             yield Problem(example.file, has, "a number for each instance", fixes)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
-            file = _first_file_with(Values.TRAIN_IDS, images).file
+            file = _first_evidence_with(Values.TRAIN_IDS, images).file
             fix = train_id_options(self.metric)
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
@@ -293,7 +296,7 @@ class ReadOptions:
             kinds = sorted(set(forms))
             content = " and ".join(map(FORM_WORDS.get, kinds, kinds))
         elif self.kind is Kind.MASK:
-            values = _combined_values(images)
+            values = _all_flags(images)
             level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
             if values & Values.GRAY:
                 level = "gray above one half"
@@ -320,20 +323,20 @@ class ReadOptions:
         return ", ".join(phrases)
 
 
-def _combined_values(images: Sequence[Evidence]) -> Values:
+def _all_flags(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
     return reduce(or_, {evidence.values for evidence in images}, Values.NOTHING)
 
 
-def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
+def _first_evidence_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
     """Return the evidence of the alphabetically first file that has any of the flags."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
 
-def _object_numbers(images: Sequence[Evidence]) -> set[float]:
-    """Return the object numbers of a set if each image has one at most; otherwise an empty set."""
-    if _combined_values(images) & Values.NUMBERS:
+def _single_numbers(images: Sequence[Evidence]) -> set[float]:
+    """Return the object numbers of a set if no image has several; otherwise an empty set."""
+    if _all_flags(images) & Values.NUMBERS:
         return set()
     return {evidence.levels[0] for evidence in images if evidence.levels}
 
@@ -347,8 +350,9 @@ class Readings(NamedTuple):
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
         """Check that the values in the files of a set have one meaning.
 
-        `records` has the record of each image, with flags (`Values`) of the values of its
-        prediction and of its ground truth. Yields
+        `records` has the record of each image, with the evidence of its prediction and of its
+        ground truth: flags such as FAINT (all values are almost 0, unlike STRONG), NARROW (faint,
+        and at most the white of fewer bits), DARK (darker on the ground truth) and LIGHT. Yields
 
         - a Problem, which is an error, for each reason why the values have no single meaning, and
           if all soft predictions are almost 0
@@ -362,7 +366,7 @@ class Readings(NamedTuple):
             pred, gt = record.evidence_for(self.gt.metric)
             preds.append(pred)
             gts.append(gt)
-        values = _combined_values(preds)  # the flags that at least one prediction has
+        values = _all_flags(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
@@ -380,8 +384,10 @@ class Readings(NamedTuple):
             narrow = [record for record in faint if record.pred.values & Values.NARROW]
             # Maps of 16 bits without a value of more than 8 bits may be images without boundaries,
             # but hardly a quarter of them
-            deep = [r for r in faint if r.form == "soft16" and 1 < r.pred.strongest <= 255]
-            if narrow := deep if 4 * len(deep) >= len(records) else narrow:
+            of_8_bits = [r for r in faint if r.form == "soft16" and 1 < r.pred.strongest <= 255]
+            if 4 * len(of_8_bits) >= len(records):
+                narrow = of_8_bits
+            if narrow:
                 white = max(record.pred.strongest for record in narrow)
                 top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
                 ids = listed([record.image_id for record in narrow], 3)
@@ -406,7 +412,7 @@ class Readings(NamedTuple):
         For example 1 and 255: objects that are paired by their number would never match. One of the
         two must be white (255 or 65535), the value of a mask; 1 and 2 may be different objects.
         """
-        gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
+        gt_numbers, pred_numbers = _single_numbers(gts), _single_numbers(preds)
         white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
             pred_number, gt_number = pred_numbers.pop(), gt_numbers.pop()
@@ -458,7 +464,8 @@ def check_all_values(
                 warnings[str(finding)] = finding
                 continue
             key = finding.file, finding.has, finding.expected
-            fixes = dict.fromkeys((*problems.setdefault(key, finding).fix, *finding.fix))
+            same = problems.get(key, finding)  # that of an earlier metric
+            fixes = dict.fromkeys((*same.fix, *finding.fix))  # each once, in order
             problems[key] = evolve(finding, fix=tuple(fixes))
     if problems:
         raise DataError("", list(problems.values()))
@@ -507,10 +514,11 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
         return values
     white = _white_of(values)
     top = values.max(initial=0)
-    is_noise = inclusive and top == 1 and white > 1  # 0 and 1 of 255 are gray for a given cut
-    if is_binary(values) and not is_noise:
+    is_gray = inclusive and top == 1 and white > 1  # 0 and 1 of 255 or 65535
+    if is_binary(values) and not is_gray:
         return np.asarray(values != 0)
-    level = (128 * (white // 255) if white > 1 else 0.5) if cut is None else cut * white
+    half = 128 * (white // 255) if white > 1 else 0.5  # 128 in uint8, 32896 in uint16
+    level = half if cut is None else cut * white
     in_range = values.min(initial=0) >= 0 and top <= white
     # A mask that was resized or saved as JPEG still has some value above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):
@@ -546,10 +554,10 @@ def _third_values(values: Map) -> tuple[float, ...]:
     if not levels and ((values > top / 2) & (values < top)).any():
         return ()
     inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
-    fills_area = (inner > low) & (inner < top)
+    fills_block = (inner > low) & (inner < top)  # the value in between is that of all neighbours
     for row, col in np.ndindex(3, 3):
-        fills_area &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-    if not fills_area.any():
+        fills_block &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+    if not fills_block.any():
         return ()
     if levels:
         return levels
@@ -564,7 +572,7 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
     (0.0, 1.0, 255.0)
     """
     levels = list[float]()
-    rest = values.ravel()
+    rest = values.ravel()  # the pixels whose values are not yet in `levels`
     # Stops after LEVELS + 1 passes, while np.unique would sort all pixels
     while rest.size and len(levels) <= LEVELS:
         levels.append(float(rest[0]))

@@ -409,7 +409,7 @@ def evidence_of(
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt_file)
     if pred is not None:
         read = pred.evidence  # collected on reading
-        values, strongest = read.values, read.strongest  # flags, and the largest value
+        values, strongest = read.values, read.strongest  # flags, and the maximum of a faint map
         if pred.kind in ("soft", "ucm2"):
             soft = pred.parts[pred.kind]
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
