@@ -101,13 +101,14 @@ class Layout:
         """
         n_files, sequences = list[int](), set[str]()
         for image_id, paths in files.items():
-            sequence, slash, _ = image_id.rpartition("/")  # SEQUENCE/FRAME
+            sequence, slash, _ = image_id.rpartition("/")  # an id may be SEQUENCE/FRAME
             if paths:
                 n_files.append(len(paths))
-                sequences |= {sequence} if slash else set()
+                if slash:
+                    sequences.add(sequence)
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
-        image_id = max(files, key=lambda i: len(files[i]))
+        image_id = max(files, key=lambda i: len(files[i]))  # the image with the most files
         first, *_, last = (_name_with_placeholder(path, image_id) for path in files[image_id])
         return cls(min(n_files), max(n_files), first, last, len(sequences))
 
@@ -185,39 +186,41 @@ def pair(
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
-    - pred_dir, gt_dir, split, options: passed to `group_files`
+    - split: the wanted image ids, or a file that lists them; None for all images
     - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
     - gt_name: what the files in `gt_dir` are called in errors
+    - options: the kinds of the files, and other keywords of `group_files`
 
     Raises a single PairingError that lists ambiguous ids, whose files may not all belong to one
     image; ids of the split (or, without a split, of predictions) without ground truth; and missing
     predictions, if `missing` is "error" or no image has a prediction.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
-    preds, gts = pred.files, gt.files
+    preds, gts = pred.files, gt.files  # image id -> paths
     shared = gts.keys() & preds.keys()
+    # (folder, message with {} for the ids, ids, fixes)
     faults: list[tuple[PathLike | None, str, Collection[str], Sequence[Fix]]] = []
     for folder, side in ((pred_dir, pred), (gt_dir, gt)):
         if side.ambiguous:
-            first = min(side.ambiguous)
-            files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
-            faults.append((folder, SEVERAL, side.ambiguous, [f"{first}: {listed(files, 3)}"]))
+            example = min(side.ambiguous)
+            files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
+            faults.append((folder, SEVERAL, side.ambiguous, [f"{example}: {listed(files, 3)}"]))
     unpredicted = gts.keys() - shared
     if unpredicted and pred_dir and (missing == "error" or not shared):
         zero = Setting("missing", "zero", "counts empty maps")
         fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
         faults.append((pred_dir, "no prediction for: {}", unpredicted, fixes))
-    others = wanted or preds.keys()
-    absent = others - gts.keys()
-    renaming = _suggest_renaming(others, gts.keys()) if absent else ""
-    faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, [renaming] if renaming else []))
+    needed = wanted or preds.keys()
+    absent = needed - gts.keys()
+    if absent:
+        renaming = _suggest_renaming(needed, gts.keys())
+        faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, [renaming] if renaming else []))
     problems = []
-    for folder, fault, ids, fix in faults:
-        if ids:
-            names = sorted(ids)
-            has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
-            problems.append(Problem(has=has, fix=tuple(fix), names=tuple(names)))
+    for folder, fault, ids, advice in faults:
+        names = sorted(ids)
+        has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
+        problems.append(Problem(has=has, fix=tuple(advice), names=tuple(names)))
     if problems:
         raise PairingError("", problems)
     pairs = []
@@ -240,16 +243,17 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
     'names are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
-    ways = {
+    # Each function maps what is left of an id, without this difference, to the id
+    simplifications = {
         "differ in a prefix or suffix": _without_common_ends,
         "differ in zeros, capitals or separators": _as_words_and_numbers,
         "are numbered from 0 and from 1": _count_from_lowest,
     }
-    for difference, write in ways.items():
-        pred_ids, gt_ids = write(sorted(preds)), write(sorted(gts))
+    for difference, simplify in simplifications.items():
+        pred_ids, gt_ids = simplify(sorted(preds)), simplify(sorted(gts))
         if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
-            key = next(iter(pred_ids))
-            example = f"{pred_ids[key]} and {gt_ids[key]}"
+            rest = next(iter(pred_ids))
+            example = f"{pred_ids[rest]} and {gt_ids[rest]}"
             return f"names {difference}, as {example}: rename one side"
     return ""
 
@@ -271,9 +275,10 @@ def _as_words_and_numbers(ids: Sequence[str]) -> dict[object, str]:
 
 
 def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
-    """Like `_as_words_and_numbers`, but the last number of each id counts from the lowest.
+    """Map (start, number, end) of each id, with its last number counted from the lowest, to the id.
 
-    Returns {} if an id has no number, or if the lowest of these numbers is neither 0 nor 1.
+    The ids "f1" and "f2" have the keys ("f", 0, "") and ("f", 1, ""). Returns {} if an id has no
+    number, or if the lowest of these numbers is neither 0 nor 1.
     """
     matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
     split_ids = [match.groups() for match in matches if match]
@@ -326,10 +331,11 @@ def group_files(
             pred_by_name[file.parts[-1]] = [file.path]
         for file in gt_files:
             gt_by_name[file.parts[-1]] = [file.path]
-        are_alike = pred_by_name.keys() == gt_by_name.keys()
-        if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
-            pred = FilesOfSide(dict(sorted(pred_by_name.items())), set())
-            return Grouping(None, pred, FilesOfSide(dict(sorted(gt_by_name.items())), set()))
+        are_same_names = pred_by_name.keys() == gt_by_name.keys()
+        if are_same_names and len(pred_files) == len(gt_files) == len(gt_by_name):
+            pred = FilesOfSide(dict(sorted(pred_by_name.items())), ambiguous=set())
+            gt = FilesOfSide(dict(sorted(gt_by_name.items())), ambiguous=set())
+            return Grouping(None, pred, gt)
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"  # files per image
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
@@ -338,6 +344,7 @@ def group_files(
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
+    # Arrangement -> image id -> files. Under Arrangement.ONE, the ids are the file names
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
     pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
     wanted = None
@@ -350,24 +357,24 @@ def group_files(
         pred, gt = preds[rules[0]].keys(), gts[rules[1]].keys()
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
-    pred_rule, gt_rule = max(product(preds, gts), key=count_known_ids)
-    of_pred, of_gt = preds[pred_rule].keys(), gts[gt_rule].keys()
-    may_differ = wanted is not None and of_pred != of_gt
-    if may_differ and (difference := _suggest_renaming(of_pred, of_gt)):
+    pred_rule, gt_rule = max(product(preds, gts), key=count_known_ids)  # the first in a tie
+    pred_ids, gt_ids = preds[pred_rule].keys(), gts[gt_rule].keys()
+    may_differ = wanted is not None and pred_ids != gt_ids
+    if may_differ and (difference := _suggest_renaming(pred_ids, gt_ids)):
         warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
+    # Several ground-truth files of an image may be video frames, unless a split lists the image
+    gt_roots, is_unlisted = [Path(gt_dir)], wanted is None
     return Grouping(
         wanted,
-        _select_files(preds, pred_rule, roots, wanted, of_gt, gt_names, may_be_frames=False),
-        _select_files(
-            gts, gt_rule, [Path(gt_dir)], wanted, of_pred, pred_names, may_be_frames=wanted is None
-        ),
+        _select_files(preds, pred_rule, roots, wanted, gt_ids, gt_names, may_be_frames=False),
+        _select_files(gts, gt_rule, gt_roots, wanted, pred_ids, pred_names, is_unlisted),
     )
 
 
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group files by the image ids that each `Arrangement` gives them.
+    """Group files by image id, once for each `Arrangement`, a rule that takes the id from a path.
 
     Returns a dict from arrangement to a dict from image id to its files. If `several` is False, an
     image has one file, and the only arrangement is ONE: the id is the file name without its suffix.
@@ -415,7 +422,7 @@ def _find_depth(
     both_several: bool,
     sequences: bool,
 ) -> int:
-    """Return the number of trailing path components that form the image id.
+    """Return how many of the last parts of its path form the id of an image.
 
     It is 1, the file name, for independent images, and 2 or more, such as FOLDER/NAME, for frames
     of sequences. These are considered only if a file name occurs in several folders of one side, or
@@ -434,13 +441,14 @@ def _find_depth(
     for depth in range(2, deepest + 1):
         if _ends_repeat(pred, depth) or _ends_repeat(gt, depth):
             continue
+        # Ids of files in subfolders, such as SEQUENCE/FRAME
         pred_frames = {file.end(depth) for file in pred if len(file.parts) > 1}
         gt_frames = {file.end(depth) for file in gt if len(file.parts) > 1}
         split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
         shared = pred_frames & gt_frames if pred else split_frames
         if shared and (split_frames or not both_several):
             return depth
-        if shared and lines is None:
+        if shared and lines is None:  # FOLDER/NAME may be a frame, or a file of the image FOLDER
             frame = min(shared)
             raise PairingError(
                 f"{show(gt[0].root)}: {frame} may be a frame of a sequence, or one of several "
@@ -468,19 +476,21 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     ignored. If `of_folders` is True, a line may also name a sequence, which means all its frames. A
     line that fits none of the known `ids` is returned as an id, to be reported as missing later.
     """
-    ids_of_path: dict[str, set[str]] = {}  # the end of an id, or of its sequence -> all such ids
+    # End of an id ("a/b/c", "b/c"), or of its sequence ("a/b", "b") -> ids
+    ids_of_end: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
-            ids_of_path.setdefault("/".join(parts[k:]), set()).add(image_id)
+            ids_of_end.setdefault("/".join(parts[k:]), set()).add(image_id)
             if of_folders:
-                ids_of_path.setdefault("/".join(parts[k:-1]), set()).add(image_id)
+                ids_of_end.setdefault("/".join(parts[k:-1]), set()).add(image_id)
     wanted = set[str]()
     for line in lines:
         *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # the longest first
-        wanted |= next((ids_of_path[end] for end in ends if end in ids_of_path), {ends[0]})
+        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # of the line, the longest first
+        known_ends = [end for end in ends if end in ids_of_end]
+        wanted |= ids_of_end[known_ends[0]] if known_ends else {ends[0]}
     return wanted
 
 
@@ -506,27 +516,29 @@ def _select_files(
     - A left-over file may be one more annotation of the image. Its own id is not in the split
       (without a split: on the other side), and the other side has no file of its name, but another
       arrangement gives it this id. Under ID_1 and ID_gt1, ID_bob is also such a file of ID.
-    - Several files of the image (per class) do not form one series (see `_Ending`), or may be
-      frames and look like frames: a number has leading zeros, or all numbers of this side exceed 1.
+    - Several files of the image (per class) do not form one series, such as ID_1, ID_2 .. in one
+      folder. Or they may be frames and look like frames: a number has leading zeros, or all numbers
+      of this side exceed 1.
     """
     known = other_ids if wanted is None else wanted
-    doubtful = set[str]()
+    doubtful_ids = set[str]()  # ids to which a left-over file may belong
     paths: Files = {}
-    endings_by_id: dict[str, list[_Ending]] = {}
-    for image_id, group in sorted(groups_by_rule[arrangement].items()):
-        for file in group if image_id not in known else ():
+    endings_by_id: dict[str, list[_Ending]] = {}  # of images with several files
+    for image_id, files in sorted(groups_by_rule[arrangement].items()):
+        for file in files if image_id not in known else ():
             name = file.parts[-1]
             if name not in other_names:
-                doubtful |= {rule.id_in(file.parts) for rule in groups_by_rule}
+                doubtful_ids |= {rule.id_in(file.parts) for rule in groups_by_rule}
+                # The start of the name up to each separator: "a_b" and "a" of "a_b_bob"
                 if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
-                    doubtful |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}
+                    doubtful_ids |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}
         if wanted is None or image_id in wanted:
-            paths[image_id] = [file.path for file in group]
-            if [file.root for file in group] != roots:  # not one file, or one for each class
-                endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
+            paths[image_id] = [file.path for file in files]
+            if [file.root for file in files] != roots:  # not one file, or one for each class
+                endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in files]
     numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
-    start_above_1 = min(numbers, default=0) > 1
-    ambiguous = doubtful.intersection(known, paths)
+    start_above_1 = min(numbers, default=0) > 1  # -1, of an ending without a number, is left out
+    ambiguous = doubtful_ids.intersection(known, paths)
     for image_id, endings in endings_by_id.items():
         look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)
         is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
@@ -551,12 +563,13 @@ class _Ending(NamedTuple):
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
     """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
 
+    Files with the same `series`, such as ID_1, ID_2 .. in one folder, may all belong to the image.
     Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
     the word "_gt", and -1 for the number.
     """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
-    if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
-        return _Ending((folder, suffix), -1, _FRAME_IN_FOLDER.search(name) is not None)
+    if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
+        return _Ending((folder, suffix), -1, is_frame=_FRAME_IN_FOLDER.search(name) is not None)
     if arrangement is Arrangement.ONE:  # a series only as ANNOTATOR/ID.seg
         return _Ending((folder.parent, suffix) if suffix == ".seg" else (), -1, False)
     ending = name.removeprefix(image_id)
