@@ -128,19 +128,20 @@ class _Wrapper(PyCallWrapper):
         The kernel runs without the GIL. The code does not check whether a conversion fails: numba
         calls the function only with arguments of the types for which it was compiled.
         """
-        context, kinds = self.context, self.fndesc.argtypes
-        objects = [api.alloca_obj() for _ in kinds]
-        api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds), *objects)
+        context, kinds = self.context, self.fndesc.argtypes  # the types of the arguments
+        # Unpack the tuple of arguments to one address for each Python object
+        places = [api.alloca_obj() for _ in kinds]
+        api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds), *places)
         values = []
-        for kind, place in zip(kinds, objects, strict=True):
+        for kind, place in zip(kinds, places, strict=True):
             value = builder.load(place)
-            if isinstance(kind, types.Array):
+            if isinstance(kind, types.Array):  # fill numba's struct of an array
                 array = context.make_array(kind)(context, builder)._getpointer()
                 api.numba_array_adaptor(value, builder.bitcast(array, api.voidptr))
                 values.append(builder.load(array))
             else:
                 values.append(api.to_native_value(kind, value).value)
-        thread = api.save_thread()
+        thread = api.save_thread()  # releases the GIL
         _, returned = context.call_conv.call_function(
             builder, self.func, self.fndesc.restype, kinds, values, attrs=("noinline",)
         )
@@ -162,13 +163,14 @@ class _KernelLower(Lower):
         other kernel the one that numba writes.
         """
         context, kernel = self.context, self.fndesc
-        if context.enable_nrt or context.enable_boundscheck:  # the kernel may raise or allocate
+        # With numba's runtime (nrt) the kernel may allocate, with checks of indices it may raise
+        if context.enable_nrt or context.enable_boundscheck:
             super().create_cpython_wrapper(release_gil)
             return
         module = context.create_module("wrapper")
         kind = context.call_conv.get_function_type(kernel.restype, kernel.argtypes)
-        called = ir.Function(module, kind, kernel.llvm_func_name)
-        _Wrapper(context, module, called, kernel, self.env, self.call_helper, release_gil).build()
+        compiled = ir.Function(module, kind, kernel.llvm_func_name)  # declares the kernel
+        _Wrapper(context, module, compiled, kernel, self.env, self.call_helper, release_gil).build()
         self.library.add_ir_module(module)
 
     def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
@@ -177,18 +179,20 @@ class _KernelLower(Lower):
         The shape or the size of an array, the iterator of a range and its next number get shorter
         code than numba writes. All other expressions are left to numba.
         """
+        # Reading an attribute, making the iterator of a loop, and advancing it
         if expr.op in ("getattr", "getiter", "iternext"):
-            kind = self.typeof(expr.value.name)
+            operand = expr.value.name  # the variable on which the expression operates
+            kind = self.typeof(operand)
             if isinstance(kind, types.Array) and expr.op == "getattr":
                 # The field of the struct in which numba keeps an array
                 field = {"shape": "shape", "size": "nitems"}.get(expr.attr)
                 if field:
                     position = self.context.data_model_manager[kind].get_field_position(field)
-                    return self.builder.extract_value(self.loadvar(expr.value.name), position)
+                    return self.builder.extract_value(self.loadvar(operand), position)
             elif isinstance(kind, types.RangeType) and expr.op == "getiter":
-                return self._range_iterator(resty, self.loadvar(expr.value.name))
+                return self._range_iterator(resty, self.loadvar(operand))
             elif isinstance(kind, types.RangeIteratorType) and expr.op == "iternext":
-                return self._next_of_range(resty, self.loadvar(expr.value.name))
+                return self._next_of_range(resty, self.loadvar(operand))
         return super().lower_expr(resty, expr)
 
     def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
@@ -200,27 +204,32 @@ class _KernelLower(Lower):
         numbers: the range, a struct of its start, stop and step.
         """
         start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
+        address = cgutils.alloca_once_value(
+            self.builder, start
+        )  # of a variable that begins at start
         iterator = self.context.get_constant_undef(kind)
-        place = cgutils.alloca_once_value(self.builder, start)
-        for k, value in enumerate((place, stop, step)):
-            iterator = self.builder.insert_value(iterator, value, k)
+        for position, value in enumerate((address, stop, step)):
+            iterator = self.builder.insert_value(iterator, value, position)
         return iterator
 
     def _next_of_range(self, kind: _Type, iterator: _Value) -> _Value:
-        """Write code that advances an iterator made by `_range_iterator` by one number.
+        """Write code that advances the iterator of a range by one number.
+
+        iterator: a struct of the address of the next number, the stop and the step.
 
         Returns a struct of type `kind` with two fields: the number, and a flag that is true while
         the number lies before the stop of the range (above the stop if the step is negative).
         """
         builder = self.builder
-        place, stop, step = (builder.extract_value(iterator, k) for k in range(3))
-        number = builder.load(place)
-        builder.store(builder.add(number, step), place)
+        address, stop, step = (builder.extract_value(iterator, k) for k in range(3))
+        number = builder.load(address)
+        builder.store(builder.add(number, step), address)
         is_upwards = builder.icmp_signed(">", step, step.type(0))
         is_below = builder.icmp_signed("<", number, stop)
         is_above = builder.icmp_signed(">", number, stop)
+        is_in_range = builder.select(is_upwards, is_below, is_above)  # below if upwards, else above
         pair = builder.insert_value(self.context.get_constant_undef(kind), number, 0)
-        return builder.insert_value(pair, builder.select(is_upwards, is_below, is_above), 1)
+        return builder.insert_value(pair, is_in_range, 1)
 
 
 class _KernelLowering(NativeLowering):
@@ -241,11 +250,13 @@ class _Steps(PassManager):
         state: numba's record of the compilation. It holds the function and the types of its
             arguments, and receives what each step computes, at last the machine code.
         """
+        # From bytecode to numba's typed intermediate representation
         steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
         steps += [NopythonTypeInference, PreLowerStripPhis]
-        if state.flags.nrt:
+        if state.flags.nrt:  # the function allocates memory
             steps.append(IRLegalization)  # ends the lifetime of variables
-        for step in (*steps, _KernelLowering, NoPythonBackend):
+        steps += [_KernelLowering, NoPythonBackend]  # to LLVM's language, and to machine code
+        for step in steps:
             step().run_pass(state)
 
 
@@ -284,13 +295,14 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
     hold the lock of numba's compiler, so that no other function is compiled with these patches.
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
-    usual = codegen._library_class, entrypoints.init_all, function.get_call_type
-    codegen._library_class, function.get_call_type = code, _signature
-    entrypoints.init_all = lambda: None  # the search for packages that extend numba
+    originals = codegen._library_class, entrypoints.init_all, function.get_call_type
+    codegen._library_class = code
+    entrypoints.init_all = lambda: None  # without the search for packages that extend numba
+    function.get_call_type = _signature  # finds the types of a call, and remembers them
     try:
         yield
     finally:
-        codegen._library_class, entrypoints.init_all, function.get_call_type = usual
+        codegen._library_class, entrypoints.init_all, function.get_call_type = originals
 
 
 @global_compiler_lock

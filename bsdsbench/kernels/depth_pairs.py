@@ -47,13 +47,15 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
-    """Count the pairs of neighbouring pixels by the number of ratios that they exceed.
+    """Count the pairs of neighbouring pixels by how many ratios their inverse depths exceed.
 
-    pred, gt float64 (H, W), valid bool (H, W), ratios float64 (R,): as in `ratio_pairs`.
-    count int64 (R + 1, 4, 3): 0 on entry. Axis 0 is the number of ratios exceeded, and the other
-        axes are those of `ratio_pairs`: the position of the nearer pixel, and (0) both maps, (1)
-        pred or (2) gt. If the same pixel is nearer in both maps, the pair is counted in [..., 0] as
-        well, at the smaller of the two numbers of ratios that it exceeds in pred and in gt.
+    pred, gt float64 (H, W): inverse depths. The nearer pixel of a pair has the larger one.
+    valid bool (H, W): both pixels of a pair must be True.
+    ratios float64 (R,): ascending, >= 1.
+    count int64 (R + 1, 4, 3): 0 on entry; receives the numbers of pairs. Axis 0 is the number of
+        ratios exceeded, axis 1 the position of the nearer pixel in the pair (left, top, right,
+        bottom), and axis 2 (0) both maps, (1) pred or (2) gt. If the same pixel is nearer in both
+        maps, the pair is also counted in [..., 0], at the smaller of its two numbers of ratios.
     """
     h, w = pred.shape
     for y in range(h):
@@ -66,6 +68,7 @@ def _count_pairs(pred, gt, valid, ratios, count):
                     continue
                 n_pred = _count_exceeded(pred[y, x], pred[v, u], ratios)
                 n_gt = _count_exceeded(gt[y, x], gt[v, u], ratios)
+                # The position of the nearer pixel: 0 left, 1 top, 2 right, 3 bottom
                 pred_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
                 gt_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
                 count[n_pred, pred_side, 1] += 1
@@ -87,51 +90,52 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     Returns counts (R, 4, 2). Axis 0 is the ratio, and axis 1 the position of the inside pixel in
     the pair (left, top, right, bottom). Axis 2 has the mask edges that are hit, and all mask edges.
     """
-    count = np.zeros((ratios.size, 4, 2), np.int64)
-    for vertical in range(2):
+    count = np.zeros((ratios.size, 4, 2), np.int64)  # added to by the kernel
+    for vertical in range(2):  # horizontal pairs, then vertical ones as those of the transposed map
         depths, inside = (pred.T, mask.T) if vertical else (pred, mask)
         # Both copies are C-contiguous, so one kernel is compiled
         depths, inside = depths.copy(order="C"), inside.copy(order="C")
-        _count_along_rows(depths, inside, ratios, np.empty(depths.shape[1]), count, vertical)
+        quotients = np.empty(depths.shape[1])  # work space
+        _count_along_rows(depths, inside, ratios, quotients, count, vertical)
     return count
 
 
 @kernel(_nrt=False)
-def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
+def _count_along_rows(pred, mask, ratios, quotients, count, vertical):
     """Count the mask edges along each row, and those that coincide with a depth edge, in `count`.
 
     First the left pixel of each pair of horizontal neighbours is taken as inside, then the right
-    one. The pair is a mask edge if the mask is True inside and False outside. Depth edges are found
-    for each of the `ratios` separately: a pair is one if its quotient, inverse depth inside /
-    inverse depth outside, exceeds the ratio. If the pixel outside is 0, the quotient is inf, or NaN
-    if both are 0; NaN exceeds no ratio. In each run of adjacent depth edges only the pair with the
-    largest quotient is kept (the first of equal ones). A mask edge is hit if its pair is kept.
+    one. The pair is a mask edge if the mask is True inside and False outside. It is a depth edge,
+    for each of the `ratios` separately, if its quotient, inverse depth inside / inverse depth
+    outside, exceeds the ratio. Of adjacent depth edges only the pair with the largest quotient is
+    kept (the first of equal ones). A mask edge is hit if its pair is kept.
 
     pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
-    row_ratio float64 (W,): work space for the quotients of one row.
-    count int64 (R, 4, 2): as in `count_hit_mask_edges`; added to in place.
+    quotients float64 (W,): work space for the quotients of one row.
+    count int64 (R, 4, 2): added to in place. Axis 0 is the ratio, axis 1 the position of the pixel
+        inside (left, top, right, bottom), and axis 2 the mask edges that are hit, and all of them.
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
     """
     h, w = pred.shape
     for y in range(h):
         for inside_right in range(2):  # 1 if the right pixel of each pair is taken as inside
-            side = vertical + 2 * inside_right
-            for x in range(w - 1):
+            side = vertical + 2 * inside_right  # 0 left, 1 top, 2 right, 3 bottom
+            for x in range(w - 1):  # the pair x, x + 1
                 inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]
                 if outside != 0.0:
-                    row_ratio[x] = inside / outside
+                    quotients[x] = inside / outside
                 elif inside > 0.0:
-                    row_ratio[x] = np.inf
+                    quotients[x] = np.inf
                 else:
-                    row_ratio[x] = np.nan
+                    quotients[x] = np.nan  # exceeds no ratio
                 if mask[y, x + inside_right] and not mask[y, x + 1 - inside_right]:
                     for k in range(ratios.size):
                         count[k, side, 1] += 1
             for k in range(ratios.size):
                 best = -1  # the pair with the largest quotient in the current run; -1 outside runs
                 for x in range(w):  # the last x has no pair, and ends a run
-                    if x < w - 1 and row_ratio[x] > ratios[k]:
-                        if best < 0 or row_ratio[x] > row_ratio[best]:
+                    if x < w - 1 and quotients[x] > ratios[k]:
+                        if best < 0 or quotients[x] > quotients[best]:
                             best = x
                     elif best >= 0:
                         if mask[y, best + inside_right] and not mask[y, best + 1 - inside_right]:

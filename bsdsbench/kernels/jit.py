@@ -119,7 +119,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
                 compiled = compile_kernel(args, return_type)
                 dispatcher._cache.keep(args, compiled)
                 return compiled
-            dispatcher.targetctx.insert_user_function(
+            dispatcher.targetctx.insert_user_function(  # register it, as numba does
                 loaded.entry_point, loaded.fndesc, [loaded.library]
             )
             return loaded
@@ -141,26 +141,32 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     cache folder is writable. Inner functions are not cached, because their code becomes part of the
     kernels that call them. If numba's compiler is disabled, the function runs as plain Python.
     """
-    if function is None:
+    if function is None:  # used as @kernel(option=...)
         return lambda decorated: kernel(decorated, vectorise, **options)
     allocates, is_inner = bool(options.get("_nrt", True)), "no_cpython_wrapper" in options
+    folder = None if is_inner else _folder  # inner functions are not cached
     user_folder = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
-        if not IS_TESTED:
-            is_kept = _folder is not None and not is_inner
-            return njit(function, nogil=True, cache=is_kept, inline=options.get("inline", "never"))
+        if not IS_TESTED:  # an unknown version of numba compiles by itself
+            inline = options.get("inline", "never")
+            return njit(function, nogil=True, cache=folder is not None, inline=inline)
         options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
         compiled = njit(function, **options)
         if config.DISABLE_JIT:
             return compiled
-        code = InnerCode if is_inner else VectorisedCode if vectorise else KernelCode
-        code = AllocatingCode if allocates else code
+        code = KernelCode
+        if allocates:
+            code = AllocatingCode
+        elif is_inner:
+            code = InnerCode
+        elif vectorise:
+            code = VectorisedCode
         compiled._compiler.compile = partial(compile_as, code, compiled)
-        if not is_inner and _folder is not None:
+        if folder is not None:
             compiled._cache = _KernelCache(function)
             compiled._cache.allocates = allocates
-            _compile_once(compiled, _folder)
+            _compile_once(compiled, folder)
         return compiled
     finally:
         config.CACHE_DIR = user_folder

@@ -84,30 +84,33 @@ def _write_gradient(image, dy, dx, difference):
 def _ridge_normal(image: _Image) -> list[_Image]:
     """Compute the direction of the normal to the ridges of a map (H, W) at each pixel.
 
-    The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
-    the second derivatives of the map. The sign of the normal is arbitrary.
+    The angle from the horizontal is that of the published NMS program (of structured edges and
+    HED): atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are the second derivatives of
+    the map. The sign of the normal is arbitrary.
 
     Returns the cosine and the sine of the angle, float32 (H, W) each.
     """
-    gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
+    gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
     # 0, 1 is the derivative along x (to the right), and 1, 0 that along y (downwards)
     _write_gradient(image, 0, 1, gx)
     _write_gradient(image, 1, 0, gy)
     _write_gradient(gx, 0, 1, gxx)
     _write_gradient(gy, 0, 1, gxy)
     _write_gradient(gy, 1, 0, gyy)
-    _write_normal(gxx, gxy, gyy, *normal)
-    return normal
+    _write_normal(gxx, gxy, gyy, cos, sin)
+    return [cos, sin]
 
 
 @kernel(_nrt=False)
 def _write_normal(gxx, gxy, gyy, cos, sin):
     """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
 
-    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), or 0 if Gxy or Gyy is 0.
+    The angle is that of the published NMS program (of structured edges and HED): atan(Gyy
+    sign(-Gxy) / (Gxx + 1e-5)), in which 1e-5 keeps the quotient finite where Gxx is 0. It is 0 if
+    Gxy or Gyy is 0.
 
     gxx, gxy, gyy float32 (H, W): the second derivatives of the map.
-    cos, sin float32 (H, W): receive the results.
+    cos, sin float32 (H, W): receive the cosine and the sine.
     """
     h, w = cos.shape
     for y in range(h):
@@ -173,9 +176,9 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
-    normal = _ridge_normal(_smooth(image, 4))
+    cos, sin = _ridge_normal(_smooth(image, 4))
     thinned = image.copy()
-    _suppress_non_maxima(image, *normal, radius, float(multiplier), thinned)
+    _suppress_non_maxima(image, cos, sin, radius, float(multiplier), thinned)
     h, w = image.shape
     border = min(border, h // 2, w // 2)
     for k in range(border):  # fade out the rows and columns that are k pixels from the border

@@ -34,9 +34,9 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     """Count the positives (tp) and negatives (fp) at or above every distinct score.
 
     pos, neg float64: the scores of each class, in ascending order.
-    thresholds float64, tp and fp int64 (n + 1,): receive the point (+inf, 0, 0), and then one point
-        for each distinct score, the highest first. The threshold of a point is the score. A score
-        of +inf gets a second point at +inf.
+    thresholds float64, tp and fp int64 (n + 1,): receive the points of the curve. The first is
+        (+inf, 0, 0), where nothing is predicted positive. Each distinct score adds one, the highest
+        first, whose threshold is the score: a score of +inf gives a second point at +inf.
 
     Returns the number of points, including the first.
     """
@@ -44,6 +44,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     i, j = pos.size - 1, neg.size - 1  # the next score of each class, from the highest down
     k = 0  # index of the last point
     while i >= 0 or j >= 0:
+        # Take the higher of the next scores, from both classes if they are equal
         if i >= 0 and j >= 0:
             level = max(pos[i], neg[j])
             i, j = i - (pos[i] == level), j - (neg[j] == level)
@@ -51,7 +52,8 @@ def merge_levels(pos, neg, thresholds, tp, fp):
             level, i = pos[i], i - 1
         else:
             level, j = neg[j], j - 1
-        k += (k == 0) | (thresholds[k] != level)  # a new point, unless the last one has this score
+        # A new point, unless the last one has this score
+        k += (k == 0) | (thresholds[k] != level)
         # Adding 0.0 turns -0.0 into 0.0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1

@@ -43,12 +43,12 @@ def _compile_matching() -> None:
     from bsdsbench.kernels.matching.graph import disk, number_vertices
     from bsdsbench.kernels.matching.matching import Steps, Truth, match_all
 
-    shape, near = (1, 1), np.zeros((1, 1), np.uint64)
-    vertices = number_vertices(near[None], 1, 1)
-    start, nothing = np.zeros(2, np.int64), np.zeros(0, np.uint32)
-    steps = Steps(start, nothing, np.zeros(0, np.bool_), nothing, False, vertices)
-    truth = Truth(shape, vertices, disk(1.0, shape), near, near)
-    match_all(steps, truth, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    shape, bits = (1, 1), np.zeros((1, 1), np.uint64)  # a map of one pixel, which is off
+    vertices = number_vertices(bits[None], cols=1, reach=1)
+    start, nothing, no_flag = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
+    steps = Steps(start, nothing, no_flag, nothing, gt_enters=False, vertices=vertices)
+    truth = Truth(shape, vertices, disk(1.0, shape), drawn=bits, near=bits)
+    match_all(steps, truth, annotators=np.zeros(1, np.int64), matched_gt=np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:

@@ -36,10 +36,8 @@ class Outlines(NamedTuple):
 def rims(padded: I4, n: int) -> Outlines:
     """List, for each of n labels, its pixels of which one of the four neighbours has another label.
 
-    padded (H + 2, W + 2): the label map in a frame of -1, which counts as another label.
-
-    The sites of the returned outlines are these pixels. Their rows and columns refer to the map
-    without the frame. Labels below 0 have no outline.
+    padded (H + 2, W + 2): the label map in a frame of -1, which counts as another label. Returned
+        rows and columns refer to the map without the frame. Labels below 0 have no outline.
     """
     sites = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, *sites)
@@ -79,10 +77,9 @@ def corners(padded: I4, n: int) -> Outlines:
 
     padded (H + 1, W + 1): a label map. It has (H, W) windows. Labels below 0 have no outline.
 
-    The sites of the returned outlines are these windows. A window is given by the row and column of
-    its upper left pixel, and by a code that tells which of its pixels have the label. The code is
-    the sum of 8 for the upper left pixel, 4 for the upper right, 2 for the lower left and 1 for the
-    lower right. For example, it is 12 if only the two upper pixels have the label.
+    A window is given by the row and column of its upper left pixel, and by a code that tells which
+    of its pixels have the label: the sum of 8 for the upper left pixel, 4 for the upper right, 2
+    for the lower left and 1 for the lower right, such as 12 for the two upper pixels.
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
@@ -113,13 +110,13 @@ def _find_corners(padded, window, label, rows, cols, code):
                 continue
             for j in range(4):
                 window[j] = padded[r + (j >> 1), c + (j & 1)]
-            for j in range(4):
+            for j in range(4):  # the label of pixel j, whose bit in the code is 8 >> j
                 window_code = 0
                 for i in range(4):
                     if window[i] == window[j]:
                         window_code |= 8 >> i
-                # If an earlier pixel of the window has the same label, it is listed already. The
-                # code then contains the bit of this pixel, which is at least 16 >> j.
+                # The label is listed already if an earlier pixel has it. The code then contains the
+                # bit of that pixel, which is 16 >> j or more
                 if window[j] >= 0 and window_code < 16 >> j:
                     label[count] = window[j]
                     rows[count] = r
@@ -140,9 +137,8 @@ def _sort_by_label(sites: I4, n: int) -> _SortedSites:
     """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
     sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
-        rows have K more numbers, for example its row and column in the image.
-
-    In the returned sites, the columns start[k] : start[k + 1] of `numbers` are those of label k.
+        rows have K more numbers, for example its row and column in the image. In the returned
+        sites, these numbers of label k are the columns start[k] : start[k + 1] of `numbers`.
     """
     label, numbers = sites[0], sites[1:]
     if n == 1:
@@ -169,50 +165,53 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     from an exact distance transform over the bounding box of the label's sites in a and b.
     """
     distance = np.full(a.rows.size, np.inf)
-    searched = a.start[1:].copy()  # of each label: the end of the sites that `_search` settled
-    row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
-    steps = float(row_step), float(col_step)
-    _search(a[:3], b[:3], *steps, row_start, distance, searched)
-    for k in np.flatnonzero(searched < a.start[1:]):
+    # The end of the sites of each label. `_search` lowers it to the end of those it searched
+    searched_end = a.start[1:].copy()
+    row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)  # work space
+    a_sites, b_sites = (a.start, a.rows, a.cols), (b.start, b.rows, b.cols)
+    _search(a_sites, b_sites, float(row_step), float(col_step), row_start, distance, searched_end)
+    for k in np.flatnonzero(searched_end < a.start[1:]):
         in_a, in_b = slice(a.start[k], a.start[k + 1]), slice(b.start[k], b.start[k + 1])
         a_rows, a_cols, b_rows, b_cols = a.rows[in_a], a.cols[in_a], b.rows[in_b], b.cols[in_b]
         # The box around the sites of both; rows are in ascending order
         top, left = min(a_rows[0], b_rows[0]), min(a_cols.min(), b_cols.min())
         bottom, right = max(a_rows[-1], b_rows[-1]), max(a_cols.max(), b_cols.max())
+        # Draw the sites of b as label 0 in the box, on a background of label 1
         is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
         is_background[b_rows - top, b_cols - left] = 0
-        to_sites = to_other_label(is_background, row_step, col_step)
-        rest = slice(searched[k], a.start[k + 1])  # the sites without a distance
+        to_sites = to_other_label(is_background, row_step, col_step)  # from background pixels
+        rest = slice(searched_end[k], a.start[k + 1])  # the sites of a without a distance
         place = a.rows[rest] - top, a.cols[rest] - left
         distance[rest] = np.where(is_background[place], to_sites[place], 0.0)
     return distance
 
 
 @kernel(_nrt=False)
-def _search(a, b, row_step, col_step, row_start, distance, searched):
+def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     """Write the squared distances from outline points to the nearest points of another outline.
 
     The points (sites) of each label in a are taken one after another, and the rows around each are
-    searched. A distance transform would cost about as much as a visit to _PATIENCE rows for each
-    pixel of the box around the label. If the searches have cost more, the label's remaining points
-    are left out.
+    searched. The caller can use a distance transform of the box around the label instead, which
+    costs about as much as a search of two row offsets (_PATIENCE) for each pixel of the box. If the
+    searches have cost more, the label's remaining points are left to the caller.
 
-    a, b: the start, rows and cols of the `Outlines` of n labels in two maps.
+    a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
+        start[k + 1], in raster order.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
     row_start int64 (largest row of b + 2,): work space. It holds, for each row of a label in b, the
         index of the first site.
     distance float64 (sites of a,): infinite on entry; receives the squared distances from the sites
         of a to the nearest site of b with the same label.
-    searched int64 (n,): on entry, the end of each label's sites in a; receives, for each label, the
-        first site that was not searched. It is left unchanged for labels that a or b lacks.
+    searched_end int64 (n,): on entry, the end of each label's sites in a; receives, for each label,
+        the first site that was not searched. It is left unchanged for labels that a or b lacks.
     """
     a_start, a_rows, a_cols = a
     b_start, b_rows, b_cols = b
-    for k in range(searched.size):
+    for k in range(searched_end.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:
             continue
-        low, high = b_rows[b_first], b_rows[b_end - 1]
+        low, high = b_rows[b_first], b_rows[b_end - 1]  # the first and the last row with a site
         # The sites of row low + r are row_start[r] : row_start[r + 1]
         r = 0
         for i in range(b_first, b_end):
@@ -220,7 +219,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
                 row_start[r] = i
                 r += 1
         row_start[r] = b_end
-        # The bounding box of the sites in a and b, whose transform would cost about `patience`
+        # The bounding box of the sites in a and b
         a_end = a_start[k + 1]
         top = low if low < a_rows[site] else a_rows[site]
         bottom = high if high > a_rows[a_end - 1] else a_rows[a_end - 1]
@@ -231,6 +230,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
         for i in range(b_first, b_end):
             left = b_cols[i] if b_cols[i] < left else left
             right = b_cols[i] if b_cols[i] > right else right
+        # Row offsets that may still be visited before the distance transform is faster
         patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
         while site < a_end and patience >= 0:
             distance[site], n_offsets = _search_rows(
@@ -238,7 +238,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
             )
             patience -= n_offsets
             site += 1
-        searched[k] = site
+        searched_end[k] = site
 
 
 @inner
@@ -258,7 +258,11 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     column c can be the nearest. The cost is the number of row offsets that were searched.
     """
     best, n_offsets = np.inf, 0
-    row_offset = low - r if r < low else (r - high if r > high else 0)
+    row_offset = 0
+    if r < low:
+        row_offset = low - r
+    elif r > high:
+        row_offset = r - high
     while True:
         squared_row_distance = row_offset * row_step
         squared_row_distance *= squared_row_distance
@@ -280,7 +284,7 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
                         along = (cols[i] - c) * col_step
                         squared = squared_row_distance + along * along
                         best = squared if squared < best else best
-            row += 2 * row_offset if row_offset else 1
+            row += 2 * row_offset if row_offset > 0 else 1  # to the lower row, or end the loop
         n_offsets += 1
         row_offset += 1
 
@@ -358,10 +362,10 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
         outside = column < first or column >= last
         y = 0.0 if outside else distance[r, column] * row_step
         y *= y
-        if y == np.inf:
+        if y == np.inf:  # no other label in this column
             continue
         x = column * col_step
-        crossing = -np.inf
+        crossing = -np.inf  # the x from which the new parabola is the lowest
         while n > 0:
             crossing = (y + x * x - vertex_y[n - 1] - vertex_x[n - 1] * vertex_x[n - 1]) / (
                 2 * (x - vertex_x[n - 1])

@@ -6,9 +6,7 @@ annotator. A cell is the number of pixels that its two regions share. The column
 table depends only on the partition, not on the label values.
 
 The one-to-one assignment of regions with the largest total intersection is found by shortest
-augmenting paths with potentials (Jonker and Volgenant, Computing 1987): columns are inserted one by
-one, each along the cheapest augmenting path. A pair with n common pixels costs -n, and an unmatched
-column 0. All costs are integers, so the total is exact.
+augmenting paths with potentials (Jonker and Volgenant, Computing 1987).
 """
 
 from __future__ import annotations
@@ -73,12 +71,13 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 
     pred, gt (N,): the maps, of any integer dtype.
 
-    The pairs are kept in a hash table with open addressing, at most half full, which is looked up
-    once for each run of pixels with the same pair. When it is full, the known pairs are inserted
-    into a larger table as if they were pixels. Pixels are converted to int64 in blocks that fit
-    into the CPU's cache.
+    The pairs are kept in a hash table with open addressing: two slots for each pair that there is
+    room for, each with the index of a pair or -1. It is looked up once for each run of pixels with
+    the same pair. When there is no more room, the known pairs are inserted into a larger table as
+    if they were pixels. Pixels are converted to int64 in blocks that fit into the CPU's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
+    # Room for 512 pairs, one per column: the value in pred, the value in gt, the number of pixels
     pairs = np.empty((3, 512), np.int64)
     slots = np.full(1024, -1, np.int32)
     n_pairs = n_pixels = 0  # known pairs, and counted pixels
@@ -89,12 +88,13 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
             pred_block, gt_block, n_pairs, pairs, slots, pair_of_pixel[block]
         )
         n_pixels += n_counted
-        if n_counted < pred_block.size:  # the table is full
-            known = pairs
+        if n_counted < pred_block.size:  # no more room
+            known_pred, known_gt, known_counts = pairs
             pairs = np.empty((3, 2 * n_pairs), np.int64)
             slots = np.full(4 * n_pairs, -1, np.int32)
-            _count_pairs(known[0], known[1], 0, pairs, slots, np.empty(n_pairs, np.int32))
-            pairs[2, :n_pairs] = known[2]
+            unused = np.empty(n_pairs, np.int32)  # the pair of each "pixel"
+            _count_pairs(known_pred, known_gt, 0, pairs, slots, unused)
+            pairs[2, :n_pairs] = known_counts
     return ValuePairs(pairs[:, :n_pairs].copy(), pair_of_pixel)
 
 
@@ -119,8 +119,8 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
         a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        # Hash the pair, and probe from its slot on. Only 32 bits are multiplied, because without
-        # numba, numpy would warn of an overflow
+        # Hash the pair, by multiplications with large odd numbers, and probe from its slot on. Only
+        # 32 bits are multiplied, because without numba, numpy would warn of an overflow
         key, second = np.uint64(a), np.uint64(b)
         key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
         key = (key ^ key >> half ^ second ^ second >> half) & low
@@ -162,24 +162,23 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     begins = np.ones(gts.shape, np.bool_)  # (A, N), True at the first pixel of a run
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
     begins[:, 1:] |= labels[1:] != labels[:-1]
-    start = np.flatnonzero(begins)
+    start = np.flatnonzero(begins)  # flat index in `gts` of the first pixel of each run
     n_runs = np.count_nonzero(begins, axis=1)  # of each annotator
-    first_of_annotator = np.repeat(np.arange(len(gts)) * labels.size, n_runs)
-    rows = labels[start - first_of_annotator]
-    cols = gts.ravel()[start] + np.repeat(col_start[:-1].astype(np.int32), n_runs)
-    return OverlapRuns(rows, cols, np.diff(start, append=gts.size))
+    annotator = np.repeat(np.arange(len(gts)), n_runs)  # of each run
+    rows = labels[start - annotator * labels.size]
+    cols = gts.ravel()[start] + col_start.astype(np.int32)[annotator]
+    return OverlapRuns(rows, cols, counts=np.diff(start, append=gts.size))
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
-    Duplicates are summed.
+    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed.
     """
-    cell_col = np.empty(rows.size, np.int32)
-    cell_count = np.zeros(rows.size, np.int64)
+    # The table, with room for a cell per triple, then work space
     indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
-    by_col = np.empty(rows.size, np.int64)
-    col_fill = np.zeros(n_cols + 1, np.int64)
+    cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
+    by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
     n = _tabulate(
         rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count
     )
@@ -191,15 +190,16 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     """Build a table from (row, column, pixels) triples, and return its number of cells.
 
     rows int32, cols int32, counts int64 (n,): the triples, in any order.
-    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table (CSR).
+    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table. Row r has
+        the cells indptr[r] : indptr[r + 1], each with its column and its number of pixels.
     col_fill int64 (n_cols + 1,), by_col int64 (n,), start, row_end int64 (n_rows + 1,): work space.
 
     All these arrays except by_col and cell_col are 0 on entry. The triples are sorted by column,
     then by row, with two stable counting sorts.
     """
     n, n_rows = rows.size, start.size - 1
-    # Sort the triples by column: by_col receives their indices, and col_fill[c] is the place where
-    # the next triple of column c goes
+    # Sort the triples by column: by_col receives their indices. Count the triples of each column,
+    # sum the counts, so that col_fill[c] is the place of the first triple of column c, and fill
     for e in range(n):
         col_fill[cols[e] + 1] += 1
     for c in range(col_fill.size - 1):
@@ -208,7 +208,8 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
         by_col[col_fill[cols[e]]] = e
         col_fill[cols[e]] += 1
 
-    # Row r has room for all its triples from start[r] on, and is filled up to row_end[r]
+    # In the same way, row r has room for all its triples from start[r] on, and is filled up to
+    # row_end[r]. A triple of the same column as the one before is added to its cell
     for e in range(n):
         start[rows[e] + 1] += 1
     for r in range(n_rows):
@@ -264,9 +265,11 @@ def overlap_sums(
     ann_of_col (n_cols,): index of the annotator of each column, ascending.
     n_ann: number of annotators.
     """
-    largest = np.zeros(col_area.size, np.int64)
+    best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
+    # The other fields, one number per annotator, are integers from `squares` to `largest_of_rows`,
+    # then floats from `bits` to `gt_error`. The kernel fills all but `covered_pred`, a number
     integer_sums, float_sums = np.zeros((3, n_ann), np.int64), np.zeros((5, n_ann))
-    sums = OverlapSums(np.zeros(col_area.size), 0.0, *integer_sums, *float_sums)
+    sums = OverlapSums(best_gt, 0.0, *integer_sums, *float_sums)
     covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums)
     return sums._replace(covered_pred=covered_pred)
 
@@ -275,21 +278,25 @@ def overlap_sums(
 def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     """Add the sums over the cells of a table to `sums`, in one pass, and return `covered_pred`.
 
-    table: Cells, whose rows are predicted regions and whose columns are annotated regions.
+    `covered_pred` is the sum over predicted regions of their area times their largest IoU.
+
+    table: Cells. Rows are predicted regions, and columns are annotated regions. Row r has the cells
+        indptr[r] : indptr[r + 1], each with its column and its number of pixels.
     row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
     ann_of_col int32 (n_cols,): the annotator of each column, ascending.
     largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
-    sums: an OverlapSums, whose arrays are 0 on entry.
+    sums: an OverlapSums, whose arrays are 0 on entry. `best_gt` receives the largest IoU of each
+        column; the other arrays receive the sums for each annotator.
     """
     indptr, cols, counts = table
     covered_pred = 0.0
     for r in range(row_area.size):
-        row_largest = 0
-        best_pred = 0.0
+        row_largest = 0  # the most pixels in one cell of this row and the current annotator
+        best_pred = 0.0  # the largest IoU in this row
         for e in range(indptr[r], indptr[r + 1]):
             c = cols[e]
             k = ann_of_col[c]
-            n = counts[e]
+            n = counts[e]  # pixels in both regions
             iou = n / (row_area[r] + col_area[c] - n)
             sums.best_gt[c] = max(sums.best_gt[c], iou)
             best_pred = max(best_pred, iou)
@@ -298,8 +305,8 @@ def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
             if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:  # the annotator's last cell
                 sums.largest_of_rows[k] += row_largest
                 row_largest = 0
-            outside_pred = 1.0 - n / row_area[r]  # the share of the row outside this cell
-            outside_gt = 1.0 - n / col_area[c]
+            # The share of each region that lies outside the other
+            outside_pred, outside_gt = 1.0 - n / row_area[r], 1.0 - n / col_area[c]
             sums.squares[k] += n * n
             sums.bits[k] += n * np.log2(n)
             sums.larger_error[k] += n * max(outside_pred, outside_gt)
@@ -366,17 +373,19 @@ def fop_sums(
     n_ann: number of annotators.
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
-    annotated regions for recall. An object earns 1 and a part earns BETA (see `_classify`). Any
-    other candidate earns the share of its area that is covered by regions of the other segmentation
-    that lie almost entirely inside it. For predicted regions, this share is averaged over the
-    annotators. (Pont-Tuset and Marques, PAMI 2016.)
+    annotated regions for recall. A candidate is an object if it and one of the other segmentation
+    have nearly the same pixels, and earns 1. It is a part if it is a large part of one, and earns
+    BETA. Any other candidate earns the share of its area that is covered by regions of the other
+    segmentation that lie almost entirely inside it. For predicted regions, this share is averaged
+    over the annotators. (Pont-Tuset and Marques, PAMI 2016.)
     """
     n_rows, n_cols = row_area.size, col_area.size
+    # The two arrays of zeros, `classes` and `covered`, are filled by `_classify`
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
     pred = pred._replace(covered=pred.covered / n_ann)  # the mean over the annotators
-    return FopSums(pred.credit(), gt.credit())
+    return FopSums(pred=pred.credit(), gt=gt.credit())
 
 
 @kernel(_nrt=False)
@@ -386,10 +395,10 @@ def _classify(table, pred, gt):
     table: Cells. Its rows are the regions of `pred`, its columns those of `gt`.
     pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, receive the results.
 
-    A region lies almost entirely in another if at least GAMMA_OBJECT of its area does. Two
+    A region lies almost entirely in another if at least 0.9 (GAMMA_OBJECT) of its area does. Two
     candidates are objects if each lies almost entirely in the other. A candidate is a part if it
-    lies almost entirely in a candidate of the other segmentation and covers at least GAMMA_PART of
-    that candidate. A region that is both is an object.
+    lies almost entirely in a candidate of the other segmentation and covers at least 0.25
+    (GAMMA_PART) of that candidate. A region that is both is an object.
 
     `covered` is the share of a region's area that is covered by regions of the other segmentation
     that lie almost entirely in it, whether they are candidates or not. If two regions lie almost
@@ -450,6 +459,7 @@ def largest_total(table: Cells, col_start: I8) -> int:
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))
     by_column = tabulate(table.cols, row_of_cell, table.counts, n_cols, n_rows)  # transposed
+    # Work space, shared by all annotators
     rows = _Rows(*np.empty((6, n_rows), np.int64))
     columns = _Columns(*np.empty((3, n_cols), np.int64))
     return sum(
@@ -466,9 +476,12 @@ def _assign_columns(table, first, last, rows, columns):
         pixels, for e from table.indptr[c] to table.indptr[c + 1] - 1.
     rows, columns: work space, with any content. Index 0 of `columns` is the column `first`.
 
-    Columns are inserted one by one, each by a search for the cheapest augmenting path (Dijkstra's
-    algorithm on reduced costs). The path ends at the nearest free row, or at a column that gives up
-    its row and stays unmatched. Then potentials are updated and pairs along the path exchanged.
+    A pair costs minus its number of common pixels, an unmatched column 0. Columns are inserted one
+    by one, each by a search for the cheapest augmenting path. The path ends at the nearest free row
+    (without a column), or at a column that gives up its row and stays unmatched. Then the pairs
+    along the path are exchanged. The search is Dijkstra's algorithm on reduced costs: the cost of a
+    pair minus the potentials of its row and column, which are updated so that no reduced cost is
+    below 0.
     """
     start, row_of_cell, overlap = table
     dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned
@@ -509,7 +522,7 @@ def _assign_columns(table, first, last, rows, columns):
                 break
             is_done[nearest] = 1
             c = rows.col[nearest]
-        for k in range(n_scanned):
+        for k in range(n_scanned):  # update the potentials by the path's cost minus the distance
             c = scanned[k]
             before = np.int64(0) if c == new_col else dist[columns.row[c]]
             columns.potential[c] += path_cost - before
@@ -517,7 +530,7 @@ def _assign_columns(table, first, last, rows, columns):
             r = reached[k]
             if is_done[r]:
                 rows.potential[r] -= path_cost - dist[r]
-        if free_row < 0:
+        if free_row < 0:  # the path ends at the column that gives up its row
             free_row = columns.row[unmatched]
             columns.row[unmatched] = -1
         while free_row >= 0:  # flip the path, from its end back to the new column

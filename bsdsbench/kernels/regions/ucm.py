@@ -42,8 +42,9 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 def _find_levels(ucm2, thresholds, corners, levels):
     """Find the lowest threshold at which each pixel joins its right and its lower neighbour.
 
-    ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
-        contour element, with a corner at each end.
+    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size. Pixel (i, j) lies at
+        ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one contour element, with a corner at each
+        end.
     thresholds float64 (T,): ascending. Two pixels join at the first threshold that is not below the
         value of the element between them.
     corners: if True, the minimum of the element and its two corners is used instead of the
@@ -138,7 +139,7 @@ def _label_regions(levels, parent, labels):
                 _union(parent, p, p + 1)
             if levels[1, i, j] == 0:
                 _union(parent, p, p + width)
-    n_regions = 0
+    n_regions = 0  # the root of a region is its first pixel, which is labelled before the others
     for p in range(labels.size):
         root = _find_root(parent, p)
         if root == p:
@@ -160,15 +161,20 @@ class LaterJoins(NamedTuple):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    levels (2, H, W): from `join_levels`.
-    labels (H * W,): the finest regions, from `finest_regions`.
+    The finest regions are those at the lowest threshold, which has index 0. They join where a pixel
+    of one and its right or lower neighbour, a pixel of the other, join.
+
+    levels (2, H, W): index of the threshold at which each pixel joins its right neighbour (0) and
+        its lower neighbour (1), from `join_levels`; n_levels if it never does.
+    labels (H * W,): the finest region of each pixel, from `finest_regions`.
     n_levels: number of thresholds.
     """
     flat_levels = levels.reshape(2, -1)
-    is_below, pixel = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
-    neighbour = pixel + np.where(is_below, levels.shape[2], 1)
+    is_lower, pixel = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
+    width = levels.shape[2]
+    neighbour = pixel + np.where(is_lower, width, 1)  # the lower or the right one
     a, b = labels[pixel], labels[neighbour]
-    level = flat_levels[is_below, pixel]
+    level = flat_levels[is_lower, pixel]
     order = np.argsort(level, kind="stable")
     order = order[a[order] != b[order]]  # drop pairs within one region
     start = np.searchsorted(level[order], np.arange(n_levels + 1))
@@ -183,18 +189,12 @@ class JoinedRegions(NamedTuple):
 
 
 def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
-    """Join pairs a[e], b[e] of finest regions, and number the regions that remain.
-
-    The finest regions are those at the lowest threshold. A region is a set of them, and is
-    represented by the smallest, its root.
+    """Join pairs a[e], b[e] of finest regions, and number the regions that remain from 0.
 
     parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. Each
-        tree is one region.
+        tree is one region, represented by its smallest finest region, the root.
     roots (R,): the root of each of the R regions before the joins, ascending.
     a, b (pairs,): the two finest regions of each pair. Their regions become one.
-
-    Returns the number, from 0, of the remaining region that contains each of the R regions, (R,);
-    and the root of each remaining region, ascending.
     """
     new_row, new_roots = np.empty((2, roots.size), np.int32)
     row_of = np.empty_like(parent)
@@ -206,11 +206,15 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
     """Join pairs a[e], b[e] of finest regions, number the remaining regions, and return how many.
 
-    parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
-    roots int32 (R,): the root (smallest finest region) of each region before the joins, ascending.
+    The finest regions are those at the lowest threshold. A region is a set of them, and is
+    represented by the smallest, its root.
+
+    parent int32 (finest regions,): a disjoint-set forest, changed in place: each tree is a region,
+        and the chain of parents of each member ends at the root.
+    roots int32 (R,): the root of each region before the joins, ascending.
     a, b int32 (pairs,): the two finest regions of each pair.
     row_of int32 (finest regions,): work space for the new number of each root.
-    new_row int32 (R,): receives the new number of each earlier region.
+    new_row int32 (R,): receives the number of the region that contains each earlier region.
     new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
     """
     for e in range(a.size):
@@ -218,7 +222,7 @@ def _join(parent, roots, a, b, row_of, new_row, new_roots):
     n_regions = 0
     for r in range(roots.size):
         root = _find_root(parent, roots[r])
-        if root == roots[r]:
+        if root == roots[r]:  # the region was not joined to one with a smaller root
             row_of[root] = n_regions
             new_roots[n_regions] = root
             n_regions += 1
