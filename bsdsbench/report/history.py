@@ -102,7 +102,7 @@ def plot_history(
     columns : sequence of str, optional
         The scores to draw. Default: the first score shown in the last run's own table.
     look : str, optional
-        See `bsdsbench.plotting.style.style`.
+        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
 
@@ -124,9 +124,10 @@ def plot_history(
             line: Any = {"marker": "o", "markersize": 4, **style.next_style(ax)}
             ax.plot(range(len(runs)), values, label=heading(name), **line)
         figure = ax.figure.figure
+        # The name of a run above its date, as YYYY-MM-DD
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
         widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
-        rotation: Any = {}
+        rotation: Any = {}  # labels that would overlap are slanted
         if sum(widths) > style.letters_in(figure.get_size_inches()[0], letter_width=0.8):
             rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)

@@ -175,7 +175,11 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Prepare the content that needs neither pictures nor a comparison of the runs."""
+        """Prepare the content that needs neither pictures nor a comparison of the runs.
+
+        published : keys of published results to show beside the runs, renamed by `labels`
+        by, cluster : columns that group the images, for tables of groups and for intervals
+        """
         self.by = by
         self.cluster = cluster
         self.runs = runs
@@ -184,9 +188,9 @@ class Page:
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.table = build_image_table(runs)
         self.ids = list(self.table.rows)
-        self.sources: dict[str, Sources] = {}
-        self.notes: list[str] = []
-        self.pictures: dict[int, dict[str, Any]] = {}
+        self.sources: dict[str, Sources] = {}  # files, by the name of the run
+        self.notes: list[str] = []  # what is missing from the page
+        self.pictures: dict[int, dict[str, Any]] = {}  # by the position of the image in `ids`
 
     def find_files(
         self,
@@ -240,23 +244,21 @@ class Page:
         pool = ThreadPoolExecutor(available_cores())
         try:
             drawn = pool.map(ImagePictures(self.runs, self.sources, full=False), ids)
-            for done, (image_id, (pictures, failures)) in enumerate(
-                zip(ids, drawn, strict=True), 1
-            ):
-                for run, error in failures:
+            for done, (image_id, made) in enumerate(zip(ids, drawn, strict=True), 1):
+                for run, error in made.failures:
                     if run.name in runs_with_folders:
                         raise error
                     reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
-                n_characters += len(repr(pictures))
+                n_characters += len(repr(made.pictures))
                 if n_characters > BUDGET and done > 1 and not full:
                     break
                 for name in ("thumb", "paper"):  # "paper": the thumbnail needs a white background
-                    if name in pictures:
-                        self.table.rows[image_id][name] = pictures.pop(name)
-                self.pictures[self.ids.index(image_id)] = pictures
+                    if name in made.pictures:
+                        self.table.rows[image_id][name] = made.pictures.pop(name)
+                self.pictures[self.ids.index(image_id)] = made.pictures
                 if progress:
                     progress(done, len(ids), image_id)
-        finally:
+        finally:  # images that were not started are not drawn
             pool.shutdown(wait=False, cancel_futures=True)
         for name, reasons in reasons_by_run.items():
             others = f" (and {len(reasons) - 1} more images)" if len(reasons) > 1 else ""
@@ -274,14 +276,16 @@ class Page:
         served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs
+        # The runs that counted classes of errors, and the score that each class costs them
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
+        # Grouping column -> for each run, its scores on each slice (group of images)
         slices_by_column = {
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
         verdict: list[str] = []
-        intervals: Mapping[tuple[str, str], Estimate] = {}
-        compared_tables: dict[str, Table] = {}
+        intervals: Mapping[tuple[str, str], Estimate] = {}  # (run, score) -> score with interval
+        compared_tables: dict[str, Table] = {}  # by key
         try:
             comparison = compared()
             verdict = verdict_lines(comparison)
@@ -290,6 +294,7 @@ class Page:
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
+        # Removes those of `compared_tables` whose intervals the score tables show
         add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
@@ -343,6 +348,7 @@ def _fill_template(**content: object) -> str:
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
+    # The style sheet uses these colours by name, such as var(--matched)
     colors = "".join(f" --{word}: {color};" for word, color in style.PIXEL_COLORS.items())
     css = f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8")
     scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]

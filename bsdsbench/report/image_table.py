@@ -44,11 +44,12 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
-    main_scores = []
+    main_scores = []  # for each run, the numbers of its main column
     ids = dict[str, None]()  # used as a set that keeps its order
     for run_number, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
         for metric in run.metrics:
+            # Column -> image id -> number, with the counts of false and missed pixels last
             scores = _usual_scores(run, metric) | _wrong_pixels(run, metric)
             for k, (column, values) in enumerate(scores.items()):
                 ids |= dict.fromkeys(values)
@@ -61,7 +62,7 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
                 numbers_of_columns.append(numbers)
                 if is_main:
                     main_scores.append(numbers)
-    if len(runs) == len(main_scores) == 2:
+    if len(runs) == len(main_scores) == 2:  # both runs have a metric
         a, b = main_scores
         label = f"{columns[0]['label']} difference"
         columns.append({"label": label, "run": _DIFFERENCE, "main": True})
@@ -80,14 +81,15 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
     scores = run.image_scores(metric)  # image id -> key of a score -> number
-    every_column = {
-        column: {i: row[column.key] for i, row in scores.items() if column.key in row}
-        for column in scorer.image_columns
-    }
-    if usual_keys is None or not run.records:
+    every_column = {}
+    for column in scorer.image_columns:
+        rows = {image_id: row for image_id, row in scores.items() if column.key in row}
+        every_column[column] = {image_id: row[column.key] for image_id, row in rows.items()}
+    if usual_keys is None or not run.records:  # official result files give no records
         return every_column
     columns = {c: values for c, values in every_column.items() if c.key in usual_keys}
-    values_by_class = run.image_values(metric)  # the class "" is the whole image
+    # Class, "" for the whole image -> key of a score -> a number per image
+    values_by_class = run.image_values(metric)
     if len(values_by_class) <= _MAX_CLASSES:
         class_column = next(c for c in scorer.part_columns if c.key in usual_keys)
         for class_name, values in values_by_class.items():
@@ -111,7 +113,7 @@ def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     ods_threshold = run.score(metric).ods.threshold or 0.0
     false, missed = {}, {}
     for record in records:
-        counts: Any = record.counts[metric]
+        counts: Any = record.counts[metric]  # `matches` (T, 4) at the T `thresholds`
         nearest = int(np.abs(counts.thresholds - ods_threshold).argmin())
         matched_gt, total_gt, matched_pred, total_pred = counts.matches[nearest].tolist()
         false[record.image_id] = total_pred - matched_pred
@@ -132,15 +134,15 @@ def image_groups(
     images' other grouping columns. A column with more than _MAX_GROUPS groups is left out.
     """
     record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
-    records = list(record_of.values())
+    records = list(record_of.values())  # one per image, of the last run that has it
     groups = []
     used_columns = set[str]()
     for column in (*by, *group_columns(records)):
-        division = partition(records, column)
+        division = partition(records, column)  # its `column` is "size" for "size=0,1024"
         if division.column in used_columns or len(division.names) > _MAX_GROUPS:
             continue
         used_columns.add(division.column)
-        for group, name in enumerate(division.names):
-            ids = [records[i].image_id for i in division.images_of(group)]
+        for number, name in enumerate(division.names):
+            ids = [records[i].image_id for i in division.images_of(number)]
             groups.append({"label": f"{division.column}: {name}", "ids": ids})
     return groups

@@ -51,12 +51,13 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     same way as the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
-        if metric.has_errors:
+        if metric.has_errors:  # it matches boundaries, and can classify their errors
             return metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    reads_alike = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    # Metrics are grouped by how they read the files; the first group is that of the first metric
+    readable = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
     for metric in map(registry.get, run.metrics):
-        if metric in reads_alike and isinstance(metric, DrawsPixels):
+        if metric in readable and isinstance(metric, DrawsPixels):
             return metric
     return None
 
@@ -72,16 +73,17 @@ def pixel_steps(
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
-    if isinstance(metric, DrawsPixels):
+    if isinstance(metric, DrawsPixels):  # a metric of masks or labels
         return metric.pixel_steps(pred, gt, run.protocol, options)
     has_classes = metric_with_errors(run) is not None if errors is None else errors
+    # `count` takes a function that counts in place of its own, here one that returns the steps too
     classify = partial(pixel_classes, errors=has_classes)
     steps: DrawnSteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
     return steps
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the drawn metric, 0 if unknown; None if it has no ODS."""
+    """Return the ODS threshold of a run's `drawn_metric`, 0 if unknown; None if it has no ODS."""
     metric = drawn_metric(run)
     if metric is None:
         return None
@@ -125,9 +127,10 @@ def _paint(
     """
     from skimage.draw import circle_perimeter, line
 
-    pixels = np.array(COLORS, np.uint8)[classes]
+    pixels = np.array(COLORS, np.uint8)[classes]  # (H, W, 3)
     if photo is not None:
-        pale_photo = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
+        gray_photo = photo.mean(axis=2, keepdims=True)  # (H, W, 1)
+        pale_photo = np.rint(255 * PALE + gray_photo * (1 - PALE))
         alpha = np.where(classes == 0, 0, opacity)[..., None]  # (H, W, 1)
         pixels = np.rint(alpha * pixels + (1 - alpha) * pale_photo).astype(np.uint8)
     if mark is not None and mark.distance > 0:
@@ -167,16 +170,17 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image that `_steps_to_paint` selects, the main one first.
+    """Yield the overlays of an image: at its best threshold, and at the ODS threshold if known.
 
-    Overlays are painted lazily. Void pixels are gray. `photo` is the background, uint8 (H, W, 3),
-    or None for white.
+    For a metric without thresholds, they show all its parts (such as classes) together, and each
+    part. Overlays are painted lazily. Void pixels are gray. `photo` is the background, uint8
+    (H, W, 3), or None for white.
     """
-    steps = pixel_steps(pred, gt, run)
-    void = void_pixels(gt, run)
-    opacity = OPACITY if steps.areas else 1.0
+    steps = pixel_steps(pred, gt, run)  # a step is a threshold or a part
+    void = void_pixels(gt, run)  # bool (H, W), or None if all pixels count
+    opacity = OPACITY if steps.areas else 1.0  # lines hide little of the photo
     for kind, k in _steps_to_paint(steps, chosen_threshold(run)).items():
-        classes = steps.at(k)
+        classes = steps.at(k)  # (H, W), 0 for pixels without a class
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
         mark = steps.marks[k] if steps.marks else None
@@ -196,11 +200,12 @@ def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str,
       several, "pixels_PART" for each.
     """
     if steps.parts:  # the first step has all parts
-        parts = enumerate(steps.parts[1:], 1)
-        return {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in parts}
+        single_parts = enumerate(steps.parts[1:], 1)
+        return {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in single_parts}
     if ods_threshold is None:
         return {BEST: steps.best}
-    return {BEST: steps.best, AT_ODS: int(np.abs(steps.thresholds - ods_threshold).argmin())}
+    nearest = np.abs(steps.thresholds - ods_threshold).argmin()
+    return {BEST: steps.best, AT_ODS: int(nearest)}
 
 
 def write_overlays(

@@ -34,7 +34,7 @@ THUMBNAIL = 320  # longer side of a reduced picture, in pixels
 THUMB = 120  # longer side of a picture in the table of images, in pixels
 QUALITY, FULL_QUALITY = 70, 90  # JPEG quality of reduced and of full-size pictures
 EFFORT, SERVED_EFFORT = 3, 1  # zlib levels; level 6 takes twice the time for 6 % fewer bytes
-_LEVELS = 8  # gray levels of annotated boundaries
+_N_LEVELS = 8  # gray levels of annotated boundaries
 
 
 def _gt_pictures(
@@ -48,17 +48,17 @@ def _gt_pictures(
     thumbnail. Without a photo, it is the ground truth, and "paper" (white background) is True.
     """
     shares, caption = annotated_shares(gt)
-    levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
-    grays = np.linspace(190, 0, _LEVELS).astype(int)
-    # (red, green, blue, opacity); level 0, without a line, is transparent
+    levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # above 0 if anyone drew the pixel
+    grays = np.linspace(190, 0, _N_LEVELS).astype(int)
+    # Color of each level: (red, green, blue, opacity). Level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
     gt_url = data_url("png", png_bytes(levels, palette))
     size = [gt.shape[1], gt.shape[0]]
     pictures = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
     if void is not None:
         void_color = (*overlays.COLORS[overlays.VOID_CLASS], round(255 * overlays.OPACITY))
-        void_png = png_bytes(void.astype(np.uint8), ((0, 0, 0, 0), void_color))
-        pictures["void"] = data_url("png", void_png)
+        palette_of_void = ((0, 0, 0, 0), void_color)  # transparent where pixels count
+        pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), palette_of_void))
     if photo is None:
         return {**pictures, "thumb": gt_url, "paper": True}
     return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
@@ -141,7 +141,8 @@ def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]
         difference = {image_id: abs(a[image_id] - b[image_id]) for image_id in a if image_id in b}
         rankings.append(sorted(difference, key=lambda image_id: (-difference[image_id], image_id)))
     in_turn = chain.from_iterable(zip_longest(*rankings))  # None past the end of a shorter ranking
-    return list(dict.fromkeys(i for i in chain(in_turn, ids) if i is not None))
+    with_repetitions = [image_id for image_id in chain(in_turn, ids) if image_id is not None]
+    return list(dict.fromkeys(with_repetitions))  # each id at its first position
 
 
 class MadePictures(NamedTuple):
@@ -149,7 +150,7 @@ class MadePictures(NamedTuple):
 
     pictures : a JSON-serializable dict: the items of `_gt_pictures`, if the ground truth could be
         loaded; "runs", a dict from the index of a run (as a string) to its pictures ("pred", the
-        prediction as a data URL, and the items of `_planes`); and "fault", the reason, if any
+        prediction as a data URL, and the items of `_pack_steps`); and "fault", the reason, if any
         pictures are missing
     failures : (run, error) for each run whose files could not be used
     """
@@ -201,9 +202,10 @@ class ImagePictures:
                     void = overlays.void_pixels(gt, run)
                     pictures.update(_gt_pictures(gt, photo, self.side, void))
                 if metric is not None:
-                    planes = _planes(overlays.pixel_steps(pred, gt, run, self.errors), self.effort)
+                    steps = overlays.pixel_steps(pred, gt, run, self.errors)  # classes of pixels
                     pred_url = _jpeg_url(_draw_prediction(pred, run), self.side)
-                    pictures["runs"][number] = {"pred": pred_url, **planes}
+                    packed_steps = _pack_steps(steps, self.effort)
+                    pictures["runs"][number] = {"pred": pred_url, **packed_steps}
             except DataError as error:
                 failures.append((run, error))
         if failures:
@@ -212,21 +214,27 @@ class ImagePictures:
         return MadePictures(pictures, failures)
 
 
-def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Return each pixel's class, and the counts, at every step, as a dict for the page's scripts.
+def _pack_steps(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
+    """Pack the class of each pixel at every step, and the counts, into a dict for the page's JSON.
 
-    A step is a threshold or, for metrics without thresholds, a part such as a class. "planes" is
-    the base64 text of bytes that zlib compresses with the level `effort`: the low bytes, then the
-    high bytes of `n_changes`, those of `steps`, and `classes`.
+    A step is a threshold or, for metrics without thresholds, a part such as a class. A class says
+    whether a pixel is matched, false or missed. `steps` stores how often the class of each pixel
+    changes (`n_changes`), and for each change its step (`steps`) and the new class (`classes`).
+
+    "planes" is the base64 text of these three arrays, compressed by zlib with the level `effort`.
+    The 16-bit numbers of the first two are split into all low bytes, then all high bytes, because
+    these compress better.
     """
-    planes = []
+    planes = []  # uint8
     for numbers in (steps.n_changes, steps.steps):
         planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
-    packed = zlib.compress(b"".join(plane.tobytes() for plane in (*planes, steps.classes)), effort)
-    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()  # lists: one number per step
+    planes.append(steps.classes)
+    packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
+    # Of each of the four columns of `matches`, a list with one number per step
+    matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
-    if steps.n_annotators > 1:  # matched and total predicted pixels, summed over the annotators
-        optional |= {"sums": pred_sums, "annotators": steps.n_annotators}
+    if steps.n_annotators > 1:  # a pixel is drawn once, but counted for each annotator
+        optional |= {"sums": [matched_pred, total_pred], "annotators": steps.n_annotators}
     if steps.parts:  # the largest error of each part: [row, col, to_row, to_col, distance] or None
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
@@ -234,12 +242,13 @@ def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
         "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.steps.size),  # number of changes of class, summed over pixels
         "size": steps.n_changes.shape[::-1],
-        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or indices of parts
+        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
         "matchedGt": matched_gt,
         "totalGt": total_gt if steps.parts else total_gt[0],  # equal at all thresholds
         "measure": steps.measure,
         "beta2": steps.beta2,
         "best": 0 if steps.parts else steps.best,
+        # True if errors are divided into classes, such as duplicates
         "classes": bool(np.isin(steps.classes, list(ERROR_CODES.values())).any()),
-        "areas": steps.areas,
+        "areas": steps.areas,  # False if only lines are drawn
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bsdsbench.comparison.comparison_tables import heading
@@ -26,15 +26,15 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
 
     losses : the result of `lost_scores` for each run
     """
-    bars = []
+    bars = []  # (run name, [(error class, gain in ODS), ...])
     for lost in losses:
         rises = []
         for side in ("missed", "false"):
             for key, error_class in ERROR_CLASSES[side].names.items():
                 rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
         bars.append((lost["name"], rises))
-    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0)
-    longest = longest or 1.0  # avoids dividing by 0 if all widths are 0
+    lengths = [sum(rise for _, rise in rises) for _, rises in bars]
+    longest = max(lengths, default=0.0) or 1.0  # not 0 if all widths are 0
     return [(name, [(k, 100 * rise / longest) for k, rise in rises]) for name, rises in bars]
 
 
@@ -46,7 +46,7 @@ class SlicePlot(NamedTuple):
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
-    """Plot a score of the runs in each slice (group of images), as `plotting.plot_slices` does.
+    """Plot a score of the runs, with its interval, in each slice (group of images).
 
     It is the first score that tables of the first run show by default and that all runs have.
 
@@ -85,9 +85,9 @@ def curves_data(
         if run.with_curve:
             score = run.score(run.with_curve[0])
             entry |= _points_of(score.curve, score.ods)
-        threshold = chosen_threshold(run)
-        if threshold is not None:
-            entry["level"] = round(threshold, 5)
+        ods_threshold = chosen_threshold(run)
+        if ods_threshold is not None:
+            entry["level"] = round(ods_threshold, 5)
     for published_result, entry in zip(published, data[len(runs) :], strict=True):
         if published_result.curve:
             entry |= _points_of(published_result.curve, published_result.curve.ods)
@@ -95,11 +95,22 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return the items "curve" and "ods" of `curves_data` for a curve and its best point."""
+    """Return {"curve": points, "ods": best point}, for JSON.
+
+    A point is [threshold or None, recall, precision, F], rounded to five decimals. Points with
+    recall and precision 0 are left out.
+    """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
-    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
-    matched = [point for point in points if point[1] > 0 or point[2] > 0]
-    all_points = [*matched, (best.threshold, best.recall, best.precision, best.f)]
-    *rounded, ods = ([None if x is None else round(float(x), 5) for x in p] for p in all_points)
-    return {"curve": rounded, "ods": ods}
+    points = []
+    for point in zip(thresholds, curve.recall, curve.precision, f, strict=True):
+        _, recall, precision, _ = point
+        if recall > 0 or precision > 0:
+            points.append(_rounded(point))
+    ods = _rounded((best.threshold, best.recall, best.precision, best.f))
+    return {"curve": points, "ods": ods}
+
+
+def _rounded(numbers: Iterable[float | None]) -> list[float | None]:
+    """Round numbers to five decimals; None, an unknown threshold, stays None."""
+    return [None if number is None else round(float(number), 5) for number in numbers]

@@ -62,14 +62,16 @@ class ViewServer(ThreadingHTTPServer):
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
         self.ids = page.ids
-        self.maker = ImagePictures(evaluations, page.sources, full=True)
+        self.maker = ImagePictures(evaluations, page.sources, full=True)  # makes them on request
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
-        self.notes = page.notes
-        self.token = secrets.token_urlsafe(32)
+        self.notes = page.notes  # what is missing from the page
+        self.token = secrets.token_urlsafe(32)  # other users of this machine cannot guess the URL
         super().__init__((LOOPBACK, port), _Handler)
         port = self.server_address[1]
-        self.hosts = {f"{host}:{port}" for host in (LOOPBACK, "localhost")}
+        self.hosts = {
+            f"{host}:{port}" for host in (LOOPBACK, "localhost")
+        }  # Host headers to accept
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:

@@ -24,6 +24,7 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
     title = heading(score, in_title=len(metrics) == 1)  # names the metric if there are several
+    # One interval per run: its value of the score, and the limits `low` and `high`
     ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
     ranked.sort(key=lambda interval: interval.value, reverse=not lower_is_better(score))
     if not ranked:
@@ -48,7 +49,7 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
     [-0.03, 0.01] becomes 0.02 with the interval [-0.01, 0.03].
     """
     difference = comparison.difference_of(best, other, score)
-    if np.isnan(difference.p_holm):
+    if np.isnan(difference.p_holm):  # the p-value after Holm's correction
         basis = "no p-value"
         conclusion = "it is unknown whether this is real"
     else:

@@ -57,7 +57,7 @@ def worst_figure(
         headings.insert(0, "picture")
     rows = []
     for image_id in image_ids:
-        cells: list[tuple[Any, str]] = []
+        cells: list[tuple[Any, str]] = []  # (picture (H, W, 3), caption) of each column
         for run, sources in zip(runs, sources_of_runs, strict=True):
             (record,) = (r for r in run.records if r.image_id == image_id)
             pred, gt = sources.load_of_run(run, record, overlays.drawn_metric(run))
@@ -85,23 +85,25 @@ def _values_of_images(
     whose name then begins the heading. Default: the metric's first score and, if it has one, its
     score at the ODS threshold.
     """
-    table = run.per_image(metric)
+    table = run.per_image(metric)  # a row per image, and further rows for its classes, if any
     keys = [column.key for column in registry.get(metric).image_columns]
     chosen = columns or [key for key in keys if key in (keys[0], AT_ODS)]
     tables = [table] if "all" in chosen else [select([table], [name])[0] for name in chosen]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
-        classes = {*cells.get("part", [None])}
+        classes = {*cells.get("part", [None])}  # a score such as "tumour.dice" has one class
         only_class = classes.pop() if len(classes) == 1 else None
         prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
             column = replace(field, heading=prefix + field.heading)
             if not field.format or column in values:  # text, or a score that is listed twice
                 continue
-            # Reversed, so that the first row of an image counts: its overall score, not of a class
-            rows = zip(cells["image"], cells[field.key], strict=True)
-            values[column] = dict(reversed(list(rows)))
+            value_of_image: dict[str, float | None] = {}
+            for image_id, value in zip(cells["image"], cells[field.key], strict=True):
+                # The first row of an image has its overall score; classes follow
+                value_of_image.setdefault(image_id, value)
+            values[column] = value_of_image
     return values
 
 
@@ -141,23 +143,27 @@ def worst_table(
     methods = _as_methods(runs)
     names = [method.name for method in methods]
     is_pair = len(methods) == 2
-    shared_runs, _ = comparable(runs_of(methods), common=True)
+    shared_runs, _ = comparable(runs_of(methods), common=True)  # with their common images only
     first_run = shared_runs[0]
     shown_metric = shared_metric(shared_runs, metric)
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    # By method: the mean scores of its runs, whose first column ranks the images
+    # By method: for each score in `fields`, image id -> mean over the runs of the method
     scores = [
         _mean_columns(values_of_method, fields, first_run.image_ids, spread)
-        for values_of_method in _of_methods(values_of_runs, methods)
+        for values_of_method in _split_by_method(values_of_runs, methods)
     ]
-    differences = _score_differences([columns[0] for columns in scores])
-    # One run: the lowest score is the worst, unless lower is better. Two: the largest difference
-    sign = -1 if fields[0].higher_is_better is False else 1
-    goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
-    ranked = sorted(goodness, key=lambda image_id: (goodness[image_id], image_id))
+    # The first score ranks the images: by its value, or by its difference between two methods
+    values = _score_differences([columns_of_method[0] for columns_of_method in scores])
+    if is_pair:  # the largest difference first
+        goodness = {image_id: -abs(value) for image_id, value in values.items()}
+    elif fields[0].higher_is_better is False:  # such as an error: the largest first
+        goodness = {image_id: -value for image_id, value in values.items()}
+    else:
+        goodness = values
+    ranked = sorted(goodness, key=lambda image_id: (goodness[image_id], image_id))  # worst first
     group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
-    listed = list(group_of) if of_each else ranked[:n]
+    listed = list(group_of) if of_each else ranked[:n]  # ids
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
@@ -171,36 +177,39 @@ def worst_table(
             key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
             table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
     if is_pair:
-        table_columns[Field("difference", "A - B", "", "+.4f")] = differences
+        table_columns[Field("difference", "A - B", "", "+.4f")] = values
     notes = []
     if len(shared_runs) > len(methods):
         notes.append(f"Of several runs: {spread.words}.")
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
-        overlay_columns = _overlay_columns(_of_methods(folders, methods), listed)
+        overlay_columns = _overlay_columns(_split_by_method(folders, methods), listed)
         table_columns |= overlay_columns
         is_drawn = all(all(paths.values()) for paths in overlay_columns.values())
         notes.append(_overlay_note(shared_runs, is_drawn))
     rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
     title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
-    table_texts = table_footer(shared_runs)
-    table_texts["notes"] = [*notes, *table_texts["notes"]]
-    return Table("worst", title, list(table_columns), rows, **table_texts)
+    footer = table_footer(shared_runs)  # the texts under the table
+    footer["notes"] = [*notes, *footer["notes"]]
+    return Table("worst", title, list(table_columns), rows, **footer)
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Convert one or two runs or methods to methods; DataError if more, or not comparable."""
+    """Convert one or two runs or methods to methods (sets of runs), a run to a method of one run.
+
+    Raises DataError if there are more than two, or if the runs of a method are not comparable.
+    """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
     for method in methods:
         if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))
+            comparable(as_runs(method.runs, method.labels))  # raises DataError
     return methods
 
 
-def _of_methods(of_runs: Sequence[_T], methods: Sequence[Method]) -> list[list[_T]]:
+def _split_by_method(entries: Sequence[_T], methods: Sequence[Method]) -> list[list[_T]]:
     """Divide a sequence with one entry per run, in the order of the methods, by method."""
-    remaining = iter(of_runs)
+    remaining = iter(entries)
     return [list(islice(remaining, method.n_runs)) for method in methods]
 
 
@@ -225,8 +234,9 @@ def _overlay_columns(
 ) -> _Columns:
     """Return a column per method: {image id: path of the overlay of its first run, or ""}."""
     columns: _Columns = {}
-    for number, (folder, *_) in enumerate(folders_of_methods, 1):
-        cells = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in image_ids}
+    for number, folders in enumerate(folders_of_methods, 1):
+        folder = folders[0] / "overlays"  # of the first run
+        cells = {i: str(overlays.overlay_path(folder, i) or "") for i in image_ids}
         columns[Field(f"overlay_{number}", "Overlay")] = cells
     return columns
 
@@ -256,22 +266,28 @@ def _mean_columns(
 
 
 def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, float]:
-    """Return {image id: score, or difference of two columns}, without undefined scores."""
+    """Return {image id: score} of one column, or {image id: difference} of two (first - second).
+
+    Images with an undefined score are left out.
+    """
     differences = {}
     for image_id in columns[0]:
-        values = [column[image_id].value for column in columns]
-        first, *others = (nan if value is None else float(value) for value in values)
-        differences[image_id] = first - sum(others)  # NaN if a score is undefined
-    return {image_id: d for image_id, d in differences.items() if not isnan(d)}
+        scores = [column[image_id].value for column in columns]
+        first, *second = (nan if score is None else float(score) for score in scores)
+        difference = first - sum(second)  # NaN if a score is undefined
+        if not isnan(difference):
+            differences[image_id] = difference
+    return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
     """Return the first `n` of the `ranked` images in each group of column `by`: {id: group}."""
-    division = partition(run.records, by)
+    division = partition(run.records, by)  # names of groups, and the indices of their images
     listed: dict[str, str] = {}
     for number, name in enumerate(division.names):
         members = {run.records[i].image_id for i in division.images_of(number)}
-        listed |= dict.fromkeys([i for i in ranked if i in members][:n], name)
+        first_members = [image_id for image_id in ranked if image_id in members][:n]
+        listed |= dict.fromkeys(first_members, name)
     return listed
 
 

@@ -13,12 +13,12 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.report.overlays import pixel_steps
-from bsdsbench.report.pictures import ImagePictures, _planes
+from bsdsbench.report.pictures import ImagePictures, _pack_steps
 from bsdsbench.runs.sources import find_sources
 
 
 def unpack(drawn):
-    """uint8 (T, H, W), by `_planes` and the docstring of `DrawnSteps`."""
+    """uint8 (T, H, W), by `_pack_steps` and the docstring of `DrawnSteps`."""
     width, height = drawn["size"]
     plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
     pixels, n = width * height, drawn["n"]
@@ -55,7 +55,7 @@ def test_every_threshold_is_the_matching_at_it(run, errors):
     sources, record = find_sources(used), used.records[2]
     pred, gt = sources.load(record.image_id, used.protocol)
     steps, counts = pixel_steps(pred, gt, used), record.counts["boundary"]
-    drawn = _planes(steps)
+    drawn = _pack_steps(steps)
     planes = unpack(drawn)
     assert drawn["thresholds"] == pytest.approx(counts.thresholds, rel=1e-5)
     assert drawn["classes"] == errors
@@ -89,7 +89,7 @@ def test_protocols_of_all_kinds(changes):
     gts = [rng.random((20, 27)) < share for share in (0.1, 0.05, 0)]
     run = bb.evaluate_items([("a", soft, gts)], protocol, workers=1)
     counts, truth = run.records[0].counts["boundary"], bb.GroundTruth("a", boundaries=tuple(gts))
-    drawn = _planes(pixel_steps(bb.Prediction("a", soft=soft), truth, run))
+    drawn = _pack_steps(pixel_steps(bb.Prediction("a", soft=soft), truth, run))
     planes, n = unpack(drawn), len(drawn["thresholds"])
     assert n == counts.thresholds.size - protocol.whole_image
     for k in range(0, n, 4):

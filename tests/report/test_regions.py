@@ -11,7 +11,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import COLORS, pixel_steps, write_overlays
-from bsdsbench.report.pictures import _planes, annotated_shares
+from bsdsbench.report.pictures import _pack_steps, annotated_shares
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps
 from tests.report.test_planes import unpack
@@ -58,7 +58,7 @@ def test_classes_counted_by_hand(tmp_path, metric):
     of_class = run.score(metric).per_class
     for part, dice in zip(drawn.parts[1:], drawn.scores.f[1:], strict=True):
         assert dice == pytest.approx(of_class[part]["dice"], abs=1e-12)
-    np.testing.assert_array_equal(unpack(_planes(drawn)), classes)
+    np.testing.assert_array_equal(unpack(_pack_steps(drawn)), classes)
 
 
 def test_void_is_drawn_on_neither_side(tmp_path):
