@@ -66,9 +66,9 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return WHITE_LABELS if an (H, W) label map may be a mask of 0 and 255, otherwise LABELS.
+    """Return the flag WHITE_LABELS if an (H, W) label map may be a mask, otherwise LABELS.
 
-    It may be a mask if it has the value 255 and no other except 0, and 255 is not one of the
+    It may be a mask of 0 and 255 if it has no other values, some 255, and 255 is not one of the
     `known` class labels. A single such image proves little, because 255 may be an ignored label; if
     all images of a set are such, they are masks.
     """
@@ -99,15 +99,15 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
     """Return evidence of whether the objects (instances) in a map have different numbers.
 
     In the (H, W) map `numbers`, void pixels have the values `void`, and all other values above 0
-    are objects. The evidence is
+    are objects. The evidence, from which the whole set is judged later, is
 
-    - NUMBERS if they have several numbers
+    - the flag NUMBERS if they have several numbers
     - for a single number: this number as `levels`, and PIECES if its pixels form several connected
       components. If `by_number` is True, the metric pairs objects by number, an object may have
       several components, and this is not tested.
     - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
-    # Look at every 16th row first, which often has several numbers; then look at the whole map
+    # Every 16th row often has several numbers already, which saves looking at the whole map
     for rows in (numbers[::16], numbers):
         is_object = rows > 0
         for value in void:
@@ -129,12 +129,13 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
     """Return evidence of whether a label map uses Cityscapes label ids or train ids.
 
-    Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps. If
-    some label is a label id and at least n, the evidence is LABEL_IDS. Otherwise, if some label is
-    below n and not a label id, it is TRAIN_IDS. 0 and the `ignored` labels are disregarded.
+    Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps: 7,
+    8, 11 .. 33 for 19 classes. If some label is a label id and at least n, the evidence is
+    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS. 0 and the
+    `ignored` labels are disregarded.
     """
     n_classes = len(ids)
-    present = np.setdiff1d(labels, [0, *ignored])
+    present = np.setdiff1d(labels, [0, *ignored])  # the distinct labels without these
     is_small = present < n_classes
     if np.isin(present[~is_small], ids).any():
         return Evidence(Values.LABEL_IDS)

@@ -109,8 +109,8 @@ def _read_map(
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
-    segs: list[Map] = []
-    budget = Budget()
+    segs: list[Map] = []  # (H, W) each
+    budget = Budget()  # limits the bytes of all maps together
     for file in paths:
         palette = pictures.Palette.INDICES if kind == "labels" else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(file, palette, what="a prediction", read=read)
@@ -125,30 +125,31 @@ def _read_map(
                 parts = {"soft": check_soft_map(soft, "soft map")}
                 return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
-            if isinstance(content, np.ndarray) and has_several:
+            if isinstance(content, np.ndarray) and has_several:  # (N, H, W), not (H, W, N)
                 pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
             for labels in content if has_several else [content]:
                 segs.append(_to_labels(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
-            # After each file, so that the error names that file
+            # Checked after each file, so that the error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
     return prediction
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Return the prediction in a file: `segs`, its only map, or that with one of SOFT_NAMES.
+    """Return the prediction in a file: `segs`, its only map, or the one named "pred", "edge" ...
 
-    Raises FaultError if there is none, or if several maps with such names differ.
+    `arrays` are the variables of the file by name, and SOFT_NAMES lists the names. Several maps
+    with such names are accepted if they are equal. Raises FaultError if there is none.
     """
     if "segs" in arrays:
         return arrays["segs"]
     maps: dict[str, Any] = pictures.select_maps(arrays)
     known = []
     for name in maps if len(maps) == 1 else SOFT_NAMES:
-        content = maps.get(name)
+        content = maps.get(name)  # an array, a list of arrays, or something else
         if all(map(pictures.is_numeric, content if isinstance(content, list) else [content])):
             known.append(name)
     if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
@@ -177,10 +178,10 @@ def read_prediction(
 ) -> Prediction:
     """Read an image's prediction; if it has no file, return an empty prediction.
 
-    - kind: "soft" or "labels" (see `load_prediction`), "classes" (see
-      `class_files.read_predicted_classes`), or a key of READERS
+    - kind: "soft" (boundary strengths), "labels" (regions), "classes" (class labels or a mask), or
+      a key of READERS: "lines", "oriented" or "depth-map"
     - shape: the (H, W) of the ground truth
-    - n_maps: the number of classes or label maps in an empty prediction (see `_empty_prediction`)
+    - n_maps: the number of classes or label maps in an empty prediction
     - options: how to interpret pixel values, for "classes" only
     - read: a function that returns the bytes of a file
     """
@@ -193,7 +194,7 @@ def read_prediction(
         return _read_map(image_id, paths, kind, read)
     arrays = pictures.read_arrays(paths[0], what=kind, read=read)
     with errors_naming(paths[0], kind):
-        parse_predicted, _ = READERS[kind]
+        parse_predicted, _ = READERS[kind]  # the parsers of predictions and of ground truth
         parts: dict[str, Any] = parse_predicted(arrays, shape)
         return Prediction(image_id, paths[0], **parts)
 
@@ -228,9 +229,9 @@ def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     is also 1 if no prediction is missing, or all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
-    if 0 < len(predicted) < len(pairs):
+    if 0 < len(predicted) < len(pairs):  # some are missing
         with suppress(DataError):  # the run reports an unreadable file when it reaches the image
-            prediction = read_prediction(predicted[0], "labels", (1, 1))
+            prediction = read_prediction(predicted[0], "labels", shape=(1, 1))  # shape is unused
             return len(prediction.segs) if prediction.kind == "segs" else 0
     return 1
 
@@ -317,7 +318,7 @@ def read_truth(
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
-    palette = pictures.Palette.COLOURS  # how a picture with a palette is decoded
+    palette = pictures.Palette.COLOURS  # a picture with a palette is read as its gray colours
     if kind == "classes":
         is_mask = options.kind is Kind.MASK
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
@@ -341,7 +342,10 @@ def read_truth(
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read a binary field of view of this `shape` as a bool map, False where not scored."""
+    """Read a binary mask of the field of view as a bool map of this `shape`, False if not scored.
+
+    `read` returns the bytes of a file. Raises FileFormatError for another size or no True pixel.
+    """
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):
@@ -370,8 +374,8 @@ def _read_annotators(
     """Read all annotations of an image, from one file or from one file per annotator.
 
     - A .mat file with the variable `groundTruth` has a cell with a struct for each annotator, or
-      the single struct of a crack set. If a crack is the only annotation, the result also has a
-      mask, True on the crack (False if `options.inverted`).
+      the single struct of a crack set such as CFD. If a crack is the only annotation, the result
+      also has a mask, True on the crack (False if `options.inverted`).
     - Any other file has one array, (H, W) or (A, H, W) for A annotators. It holds region labels if
       the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
 
@@ -383,7 +387,7 @@ def _read_annotators(
     annotations: list[Annotation] = []
     crack = None
     for path in paths:
-        suffix, budget = path.suffix.lower(), Budget()
+        suffix, budget = path.suffix.lower(), Budget()  # limits the bytes decoded from a file
         is_regions = options.kind is Kind.REGIONS
         palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
@@ -399,7 +403,8 @@ def _read_annotators(
                 if array.ndim == 3:
                     pictures.refuse_last_axis(array)
                 name = "Segmentation" if is_regions or suffix == ".seg" else "Boundaries"
-                drawings = [{name: a} for a in (array if array.ndim == 3 else [array])]
+                maps = array if array.ndim == 3 else [array]
+                drawings = [{name: drawn} for drawn in maps]  # like the structs of BSDS
             if not drawings:
                 raise FaultError("no annotators, expected at least one annotation")
             if len(drawings) > 1 and len(paths) > 1:
@@ -410,7 +415,7 @@ def _read_annotators(
                 labels = annotation.labels
                 budget.spend(annotation.edges.nbytes + (0 if labels is None else labels.nbytes))
                 annotations.append(annotation)
-            # After each file, so that the error names that file
+            # Joined after each file, so that an error names that file
             gt = join_annotations(image_id, paths[0], annotations)
     if crack is not None and len(annotations) == 1:
         gt = gt.replace(mask=crack != options.inverted)
@@ -441,10 +446,10 @@ def parse_annotation(
             has += " without numbers"
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
-        plane = pictures.to_plane(drawn, what)
+        plane = pictures.to_plane(drawn, what)  # (H, W)
         mask, valid, evidence = options.mask(plane, what, file, is_logical)
         drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
-        # MATLAB stores columns; counting is faster along rows
+        # Arrays of MATLAB are contiguous along columns, but counting is faster along rows
         return Annotation(np.ascontiguousarray(mask), drawn_regions, valid, evidence)
     if options.inverted or options.cut:
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
@@ -465,23 +470,24 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    boundaries, regions, _, evidence = zip(*annotations, strict=True)
+    boundaries, regions, _, evidence = zip(*annotations, strict=True)  # one entry per annotator
     where = "" if path else f"{image_id}: "
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
     for annotation in annotations:
-        if annotation.labels is None:
+        if annotation.labels is None:  # an annotator without regions
             parts["segmentations"] = ()
         if annotation.valid is not None:
             parts["valid"] = annotation.valid & parts.get("valid", True)
-    return GroundTruth.of_checked(image_id, path, reduce(or_, evidence), parts)
+    combined_evidence = reduce(or_, evidence)  # statistics of all values
+    return GroundTruth.of_checked(image_id, path, combined_evidence, parts)
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
     """Return the error for an image, named `where`, in which no annotation has a boundary pixel.
 
-    `annotations` is the number of annotations. `faint` is True if some values are above 0, but all
-    are below gt_threshold.
+    `annotations` is their number. `faint` is True if values are above 0, but below gt_threshold.
+    The error suggests settings with which such an image is accepted.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(

@@ -85,9 +85,10 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     not exist, and raises PairingError if a folder cannot be read.
     """
     paths: list[Path] = []
-    pending: list[tuple[str, tuple[object, ...]]] = [("", ())]  # folders, and those they lie in
+    # Folders to list, by their paths below `folder`, with the identities of the folders they lie in
+    pending: list[tuple[str, tuple[object, ...]]] = [("", ())]
     while pending:
-        inner, above = pending.pop()
+        inner, parents = pending.pop()
         place = Path(folder, inner)
         try:
             status = place.stat()
@@ -98,14 +99,14 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
                 return []
             has = f"cannot be read ({error.strerror})"
             raise PairingError(Problem(show(place), has, "a folder that can")) from None
-        within = (*above, (status.st_dev, status.st_ino))
-        for entry in entries if within[-1] not in above else ():
+        identity = status.st_dev, status.st_ino
+        for entry in entries if identity not in parents else ():  # a link may lead back to a parent
             name = os.path.join(inner, entry.name)
             if entry.name[0] != ".":
                 if os.path.splitext(name)[1].lower() in suffixes:
                     paths.append(place / entry.name)
                 if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
-                    pending.append((name, within))
+                    pending.append((name, (*parents, identity)))
     return sorted(paths, key=natural_sort_key)
 
 
@@ -135,12 +136,12 @@ def read_arrays(
 
     Raises FileFormatError if the suffix is unknown, or if the file cannot be read or decoded.
     """
-    suffix = os.path.splitext(path)[1].lower()
+    suffix = os.path.splitext(path)[1].lower()  # ".png"
     if suffix not in FORMATS:
         expected = f"expected {what} in one of {', '.join(FORMATS)}"
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
     decoder, expected_content = FORMATS[suffix]
-    module, function = decoder.split(":")
+    module, function = decoder.split(":")  # imported only now, because formats need libraries
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
     data = read(path)
     with errors_naming(path, expected_content):
@@ -156,10 +157,10 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Members of the archive that are not arrays are ignored, as are arrays of other types beside
-    arrays of numbers; strings are read only if `text` is True. All sizes are checked before
-    anything is decoded. `limit` is the maximum total number of decoded bytes. By default, it is
-    MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
+    Members of the archive that are not arrays are ignored. So are arrays of other types than
+    numbers, if there are also numbers; strings are read if `text` is True. All sizes are checked
+    before anything is decoded. `limit` is the maximum total number of decoded bytes. By default, it
+    is MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
 
     Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
     zipfile.BadZipFile if `data` is not a zip archive.
@@ -176,7 +177,7 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
             raise FaultError(f"decodes to more than {max_bytes} bytes, expected less")
         for member in members:
             size = member.file_size
-            if size > DEFLATE_RATIO * (member.compress_size + 1):
+            if size > DEFLATE_RATIO * (member.compress_size + 1):  # no data expand so much
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
@@ -278,12 +279,12 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if palette is Palette.INDICES and (is_webp or _is_jpeg(header)):
         lossy = "lossy WebP" if is_webp else "JPEG"
         raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
-    few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of the stored mode
+    few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of 2 or 4 bits of gray
     if palette is Palette.INDICES and few_bits:
         step = {"2": 85, "4": 17}[few_bits[1]]
         has = f"has gray of {few_bits[1]} bits, whose labels may be 0, 1 .. or 0, {step} .."
         raise FaultError(f"{has}, expected 8 or 16 bits")
-    target = mode if mode in ("P", "I") else None
+    target = mode if mode in ("P", "I") else None  # the mode to convert to; None: the stored one
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
@@ -326,11 +327,12 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
         raise FaultError(f"has {n_pages} pages, expected one")
     for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
         decoder, arguments = tile[0], tile[3]
-        if decoder.startswith("ppm") and isinstance(arguments, tuple):
+        if decoder.startswith("ppm") and isinstance(arguments, tuple):  # (stored mode, maxval)
             # Pillow opens 16-bit gray as mode "I", and rescales pixels for any other maxval
             maxval = int(arguments[1])
             if maxval != (65535 if mode == "I" else 255):
                 raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
+        # The first argument is the stored mode; "RGB;16B" would be reduced to 8 bits
         elif not mode.startswith("I") and "16" in str(arguments).partition(",")[0]:
             raise FaultError("is 16-bit colour, expected gray: save one channel")
     if mode in ("CMYK", "YCbCr", "LAB"):
@@ -344,7 +346,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 def open_image(data: bytes) -> ImageFile.ImageFile:
     """Open an image in one of the formats PICTURES, reading only its header.
 
-    Raises FaultError if it is not such an image, is too large, or is rotated by Exif.
+    Raises FaultError if it is not such an image, is too large, or has Exif data that rotate it.
     """
     from PIL import ExifTags, Image, UnidentifiedImageError
 
@@ -358,13 +360,13 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
         raise FaultError(f"is not a picture (damaged?), expected {known}") from None
     except Image.DecompressionBombError:
         raise FaultError("claims too many pixels, expected at most 100000000") from None
-    # WebP is decoded on two canvases of 4 bytes per pixel
+    # Bytes per pixel: a WebP is decoded on two canvases of 4 bytes each
     check_size((header.height, header.width), 8 if header.format == "WEBP" else 1)
     # Pillow would decode a whole PNG to search it for Exif data that follows the pixels
     may_have_exif = header.format != "PNG" or "exif" in header.info
-    turned = header.getexif().get(ExifTags.Base.Orientation, 1) if may_have_exif else 1
-    if turned not in (0, 1):
-        fault = f"has the Exif orientation {turned}, so viewers rotate it, expected 1"
+    orientation = header.getexif().get(ExifTags.Base.Orientation, 1) if may_have_exif else 1
+    if orientation not in (0, 1):  # unknown, upright
+        fault = f"has the Exif orientation {orientation}, so viewers rotate it, expected 1"
         raise FaultError(fault, fix="save what PIL.ImageOps.exif_transpose returns")
     return header
 
@@ -383,7 +385,9 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
         return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
     # Pillow ignores the checksums of the chunks of a PNG
-    start = 8  # of a chunk: its length in 4 bytes, its name in 4, its content, its checksum in 4
+    # A chunk has the length of its content in 4 bytes, its name in 4, the content and, in 4 bytes,
+    # the checksum of name and content. The first chunk follows the 8 bytes of the signature
+    start = 8
     while (name := data[start + 4 : start + 8]) != b"IEND":
         end = start + 8 + int.from_bytes(data[start : start + 4])
         if end + 4 > len(data):
@@ -400,7 +404,8 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
 
     - If there is only one variable, it is returned whatever it holds.
     - If there is an array inst_map, as in HoVer-Net files, only that is returned.
-    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1.
+    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1, which
+      leaves out scalars and vectors.
     """
     if len(variables) == 1:
         return variables
@@ -433,7 +438,10 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_ucm2(array: object) -> F8:
-    """Check that a contour map has floats and odd sizes (2H+1, 2W+1), and return it as float64."""
+    """Check that a contour map has floats and odd sizes (2H+1, 2W+1), and return it as float64.
+
+    Such a map has the strengths of contours between the pixels of an image (H, W), and in them.
+    """
     array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
     rows, cols = array.shape
     if min(rows, cols) < 3 or rows % 2 == 0 or cols % 2 == 0:
@@ -450,7 +458,10 @@ def to_ucm2(array: object) -> F8:
 def require_one_array(
     arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
 ) -> Map:
-    """Return the only map among a file's variables, (H, W, 1) as (H, W), or raise DataError."""
+    """Return the only map among a file's variables, or raise DataError if there is not just one.
+
+    (H, W, 1) becomes (H, W). `path` names the file in the error, and `expected` says what it needs.
+    """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -460,12 +471,12 @@ def require_one_array(
 
 
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the (H, W) bool crack mask of a crack-set file (such as CFD), or None for other files.
+    """Return the bool mask (H, W) of the crack in a file of a crack set, or None for other files.
 
-    The variable groundTruth of such a file is a struct. Its Segmentation is 2 on the crack and 1
-    elsewhere, or 1 and 0; its Boundaries are the outline of the crack. In BSDS, groundTruth is a
-    cell of structs. A cell of one such struct is a crack only if the outline lies inside it, or
-    else an annotation with two regions.
+    The variable groundTruth of a crack set, such as CFD, is a struct. Its Segmentation is 2 on the
+    crack and 1 elsewhere, or 1 and 0; its Boundaries are the outline of the crack. In BSDS,
+    groundTruth is a cell (here a list) of structs. A cell of one such struct is a crack if the
+    outline lies inside it, and otherwise an annotation with two regions.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -480,7 +491,7 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     has_two_values = (mask | (labels == low)).all() and low >= 0 and high <= 2
     if not has_two_values:
         return None
-    if is_cell:
+    if is_cell:  # from a crack set or of BSDS
         outline = struct.get("Boundaries")
         has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
         if not has_outline or outline[~mask].any():
@@ -512,17 +523,17 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     n = len(maps)
     if n < 2:
         return
-    is_drawn_on = False
+    is_first_pixel_0 = True
     for channel in maps:
         if channel.shape != maps[0].shape:
             return
-        is_drawn_on = is_drawn_on or bool(channel[0, 0])
-    if not is_drawn_on:  # the first pixel is 0, as in most maps of annotators
+        is_first_pixel_0 = is_first_pixel_0 and not channel[0, 0]
+    if is_first_pixel_0:  # in all maps: the sum is neither white nor (n - 1) * white
         return
     white: float = 1
     rounding = 0.02  # by how much a sum may differ from white
     if not any(channel.dtype.kind == "f" for channel in maps):
-        white = white_above(max(int(channel.max(initial=0)) for channel in maps))
+        white = white_above(max(int(channel.max(initial=0)) for channel in maps))  # 255 for 200
         rounding = n if white > 1 else 0  # each map is rounded
     # Independent maps often fail at the first pixel or row, which saves summing all pixels
     first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
