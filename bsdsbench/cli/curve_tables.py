@@ -109,8 +109,12 @@ def curve_tables(
     if shown.crossings and len(curves) > 1:
         tables.append(_crossings_table(curves, kind))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
-    if samples and (kind == "roc" or len(samples) > 1):
+    is_shown = kind == "roc" or len(samples) > 1
+    # A single PR or DET curve has no such table, but it is said if the scores are inverted
+    if samples and (is_shown or curves[0].points.auc < 0.5):
         roc_tables = _roc_tables(samples, reading)
+        if not is_shown:
+            return tables
         if not has_all_rows:
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:

@@ -325,9 +325,9 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     count_column = args.instance_count if isinstance(args.instance_count, str) else None
     curves = []
     for file, name in zip(args.files, names, strict=True):
-        sample = read_scores(file, count_column, args.cluster)  # labels and scores
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            sample = read_scores(file, count_column, args.cluster)  # labels and scores
             try:
                 curves.append(_curve_of_sample(name, sample, args))
             except DataError as error:

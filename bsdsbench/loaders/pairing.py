@@ -28,6 +28,7 @@ from unicodedata import normalize
 from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, warn
 from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
+from bsdsbench.loaders.formats.text_tables import decode_text
 from bsdsbench.text import counted, listed, show
 
 Files = dict[str, list[Path]]
@@ -590,7 +591,7 @@ def read_split(path: PathLike) -> list[str]:
 def _read_lines(path: PathLike) -> list[str]:
     """Return the lines of a split file without # comments and empty ones; PairingError if none."""
     with errors_naming(path, "one id per line"):
-        lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
+        lines = [line.strip() for line in decode_text(read_bytes(path)).splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
     if not entries:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")

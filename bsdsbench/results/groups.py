@@ -26,6 +26,7 @@ from bsdsbench.arguments import I8, kind_of_value
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
+from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
 from bsdsbench.scores.counts import ImageRecord, Value
 from bsdsbench.text import listed, show
 
@@ -226,17 +227,22 @@ def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     """Read a table of groups from a UTF-8 CSV file with a header, separated by ",", ";" or tabs.
 
-    The ids are in the first column, unless another has a name in ID_COLUMNS. Blank lines are
-    skipped. Raises DataError if a row and the header differ in length, or if the header has fewer
-    than two columns, an empty name or a repeated name.
+    The ids are in the first column, unless another has a name in ID_COLUMNS. A first column without
+    a name is then left out: pandas writes the numbers of rows there. Beside another separator, a
+    comma is the decimal mark. Blank lines are skipped.
+
+    Raises DataError if a row and the header differ in length, or if the header has fewer than two
+    columns, another empty name or a repeated name.
     """
     with errors_naming(path, "a table of groups"):
         try:
-            text = read_bytes(path, _MAX_BYTES).decode("utf-8-sig")
+            text = decode_text(read_bytes(path, _MAX_BYTES))
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
         first_line = text.lstrip().partition("\n")[0]
-        separator = next((mark for mark in ",;\t" if mark in first_line), ",")
+        separator = separator_of(first_line, ",")
+        if separator != ",":
+            text = with_decimal_points(text)
         stream = io.StringIO(text, newline="")
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
         rows: list[list[str]] = []
@@ -249,11 +255,14 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
             if len(cells) != n:
                 raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
         header = rows[0] if rows else []
-        if len(header) < 2 or "" in header:
+        if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
     if not {*ID_COLUMNS} & {*header}:
         header[0] = ID_COLUMNS[0]
+    elif not header[0]:  # the numbers of rows, as pandas writes them
+        rows = [cells[1:] for cells in rows]
+        header = rows[0]
     columns = [[row[k] for row in rows[1:]] for k in range(len(header))]
     return _split_off_ids(show(path), header, columns)
 

@@ -10,6 +10,7 @@ KEY.NAME, packed for `sharing.unpack_counts`.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.arguments import F8, I8
+from bsdsbench.errors import DataError, FileFormatError, InputWarning, warn
 from bsdsbench.io import errors_naming
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
@@ -33,10 +34,13 @@ from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
+from bsdsbench.scores.ratios import f_measure, ratio
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
+
+_F_OF_SUMMARY = 0.02  # the official F is interpolated between thresholds, which raises it by less
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
@@ -165,6 +169,7 @@ def official_run(path: Path) -> RunArguments:
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
         by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
         records.append(ImageRecord(image_id, (0, 0), by_metric))
+    _check_summary(tables, [image_counts.matches for image_counts in counts.values()])
     if not counts:
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
@@ -180,6 +185,30 @@ def official_run(path: Path) -> RunArguments:
         "provenance": Provenance(official=str(path)),
         "reported": reported,
     }
+
+
+def _check_summary(tables: Mapping[str, F8], matches: Sequence[I8]) -> None:
+    """Give an InputWarning if F in eval_bdry.txt is not the best F of the counts or the curve.
+
+    tables: name of an official table -> its rows
+    matches: for each image, its counts in ID_ev1.txt (T, 4); [] if there are none, so that the
+        curve in eval_bdry_thr.txt is used
+    """
+    if "eval_bdry.txt" not in tables:
+        return
+    if matches:
+        matched_gt, total_gt, matched_pred, total_pred = np.sum(matches, axis=0).T
+        recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
+    elif "eval_bdry_thr.txt" in tables:
+        recall, precision = tables["eval_bdry_thr.txt"][:, 1:3].T
+    else:
+        return
+    in_summary = tables["eval_bdry.txt"][0, 3]
+    of_points = float(np.max(f_measure(precision, recall), initial=0))
+    if abs(in_summary - of_points) > _F_OF_SUMMARY:
+        source = "the counts of the images" if matches else "eval_bdry_thr.txt"
+        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {of_points:.3f}"
+        warn(InputWarning(f"{has} (files of two runs?)"))
 
 
 def _even_grid(printed: F8) -> F8:

@@ -342,5 +342,6 @@ def test_negated_scores_are_said(run, tmp_path):
     code, _, err = run(path, "--kind", "roc")
     assert code == 0
     assert "distances: most negatives have a higher score than positives: negate" in err
+    assert "most negatives have a higher score" in run(path, "--kind", "pr")[2]
     path.write_text(path.read_text().replace("-", ""))
     assert run(path, "--kind", "roc")[2] == ""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bsdsbench.errors import FileFormatError
+from bsdsbench.errors import FileFormatError, InputWarning
 from bsdsbench.loaders.formats.official_txt import (
     _read_ev1,
     _read_rows,
@@ -90,6 +90,29 @@ def test_run_folder_of_another_program(tmp_path):
     assert found["eval_bdry_thr.txt"].shape == (2, 4)
     assert sorted(found["ev1"]) == ["a", "b"]
     assert as_rows(found["ev1"]["a"]) == EV1
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", "   "])
+def test_decimal_commas(tmp_path, mark):
+    """As a spreadsheet saves the table in many countries."""
+    table = np.array([[0.25, 0.5, 1, 0.667], [0.5, 0.25, 1, 0.4]])
+    text = "\n".join(mark.join(f"{number:g}" for number in row) for row in table)
+    for written in (text, text.replace(".", ",")):
+        (tmp_path / "eval_bdry_thr.txt").write_text(written)
+        np.testing.assert_array_equal(read_run_folder(tmp_path)["eval_bdry_thr.txt"], table)
+
+
+def test_percent_nan_and_exchanged_columns(tmp_path):
+    path = tmp_path / "eval_bdry_thr.txt"
+    path.write_text("0.1 80 30 43.6\n0.9 10 90 18\n")
+    refused("eval_bdry_thr.txt: values up to 90, .* by 100", read_run_folder, tmp_path)
+    path.write_text("0.1 nan 0.3 0.4\n0.9 0.1 0.9 0.2\n")
+    refused("eval_bdry_thr.txt: NaN", read_run_folder, tmp_path)
+    path.write_text("0.1 0.3 0.8 0.436\n0.9 0.9 0.1 0.18\n")
+    with pytest.warns(InputWarning, match="are R and P exchanged"):
+        read_run_folder(tmp_path)
+    path.write_text("1 0.3 0.8 0.436\n20 0.9 0.1 0.18\n")  # numbers of regions
+    read_run_folder(tmp_path)
 
 
 def test_run_folder_without_results(tmp_path):

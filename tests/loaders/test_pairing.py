@@ -302,6 +302,9 @@ def test_a_split_file_chooses_and_keeps_its_order(tree):
         "gt: no ground truth for: zz (1 in all)",
     ]
     assert read_split(tree.split("10\n2\n10.png\n")) == ["10", "2"]
+    path = tree.split("")
+    path.write_bytes("10\r\n2\r\n".encode("utf-16"))  # as shells of Windows redirect output
+    assert read_split(path) == ["10", "2"]
 
 
 # --- the file system

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from bsdsbench.errors import FileFormatError
+from bsdsbench.errors import FileFormatError, InputWarning
 from bsdsbench.loaders.formats import scores as module
 from bsdsbench.loaders.formats.scores import read_scores
 from tests.helpers.runs import refused
@@ -43,6 +43,23 @@ def test_names_of_both_columns_among_others(read):
     assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
     assert read("TRUE 0.5\n false -inf\n") == [[1, 0], [0.5, -np.inf]]
     assert read("# score,label\n0.5,1\n0.25,0\n") == [[1, 0], [0.5, 0.25]]  # numpy.savetxt
+
+
+def test_what_spreadsheets_and_shells_write(read):
+    rows = "label;score\nyes;0,5\nNo;0,25\npositive;-2,0\n"
+    assert read(rows) == [LABELS, SCORES]
+    assert read(rows.partition("\n")[2].replace(";", "\t")) == [LABELS, SCORES]
+    assert read(rows.encode("utf-16")) == [LABELS, SCORES]
+    # commas between thousands, or both marks: not decimal
+    for cell in ("1,234", "1.234,5"):
+        refused(f"line 2: '{cell}'", read, f"label;score\n1;{cell}\n", error=FileFormatError)
+
+
+def test_a_header_of_numbers_and_weights_are_said(read):
+    refused("line 1: 0,1, .*or the header of pandas", read, "0,1\n1,0.5\n0,0.25\n")
+    assert read("0,1\n1,2\n") == [[0, 1], [1, 2]]
+    with pytest.warns(InputWarning, match="'sample_weight' is not used: every row counts once"):
+        assert read("y_true,y_prob,sample_weight\n1,0.5,3\n") == [[1], [0.5]]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +105,7 @@ def test_standard_input_is_bounded(monkeypatch, tmp_path, binary):
 
 def test_words_as_labels_name_those_that_are_read(tmp_path):
     path = tmp_path / "words.csv"
-    path.write_text("label,score\nyes,0.5\n")
-    refused("line 2: 'yes' .*true and false", read_scores, path)
+    path.write_text("label,score\ncrack,0.5\n")
+    refused("line 2: 'crack' .*true and false", read_scores, path)
     path.write_text("label,score\n1,0.5\n")
     refused("columns label, score, expected one called ''", read_scores, path, cluster="")

@@ -37,6 +37,9 @@ def records(**columns):
         TEXT.replace(",", "\t"),
         'name, "scene" , size\nval/s1_01.png,s1,10\n\ns2_01.png,s2,nan\ns1_02.mat,s1,2.05e1\n',
         "scene,size,id\ns1,10,s1_01\ns1,20.5,s1_02\ns2,,s2_01\n",
+        TEXT.replace("image", ""),  # an index of pandas without a name
+        TEXT.replace("image", ",image").replace("s1_", "0,s1_").replace("s2_", "1,s2_"),
+        TEXT.replace(",", ";").replace(".", ","),
     ],
 )
 def test_a_csv_table_in_the_forms_that_programs_write(text, tmp_path):
@@ -103,7 +106,8 @@ def test_what_is_no_row_for_each_image_is_refused(groups, group_by, words):
         ("image,scene\na,1,2\n", "line 2: 3 columns, expected 2"),
         ("image\na\n", "expected a header"),
         ("image,\na,1\n", "expected a header"),
-        ("\xff\xfe", "not UTF-8"),
+        (",image,\n0,a,1\n", "expected a header"),
+        ("\xff\xfd", "not UTF-8"),
     ],
 )
 def test_a_broken_file_is_named(text, words, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.comparable import comparable
+from bsdsbench.errors import InputWarning
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
@@ -141,7 +142,7 @@ def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_pa
 def test_result_files_of_four_to_nine_numbers(tmp_path, numbers, ois, ap):
     """Nine are those of the SBD programs, whose Area keeps the last of equal recalls."""
     (tmp_path / "eval_bdry.txt").write_text(numbers + "\n", "utf-8")
-    rows = "0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0.6 0.9\n"
+    rows = "0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0.6 0.71\n"
     (tmp_path / "eval_bdry_thr.txt").write_text(rows, "utf-8")
     run = bb.Evaluation.load(tmp_path)
     score = run.score("boundary")
@@ -152,6 +153,18 @@ def test_result_files_of_four_to_nine_numbers(tmp_path, numbers, ois, ap):
     assert score.ap == pytest.approx(ap or sum(0.7 - 0.01 * k for k in range(21)) / 100)
     assert run.protocol.ap_rule == ("sbd" if len(numbers.split()) == 9 else "bsds")
     assert not run.protocol.stated
+
+
+def test_a_summary_of_another_run_is_said(tmp_path):
+    (tmp_path / "eval_bdry_thr.txt").write_text("0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0 nan\n")
+    (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646\n")
+    assert bb.Evaluation.load(tmp_path).score("boundary").curve.precision.tolist()[-1] == 0
+    (tmp_path / "eval_bdry.txt").write_text("0.5 0.9 0.9 0.9\n")
+    with pytest.warns(InputWarning, match="F 0.900, but that of eval_bdry_thr.txt is 0.646"):
+        bb.Evaluation.load(tmp_path)
+    (tmp_path / "a_ev1.txt").write_text("0.5 60 100 70 100\n")
+    with pytest.warns(InputWarning, match="F 0.900, but that of the counts of the images is 0.646"):
+        bb.Evaluation.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["test_1", "test_5"])

@@ -10,8 +10,8 @@
 | ID_ev1.txt | thresh cntR sumR cntP sumP |
 
 Recall comes before precision in these files, and nowhere else in the package. Other programs write
-the same files with `%f`, commas, more or fewer columns, descending thresholds or missing rows; the
-readers accept all this.
+the same files with `%f`, commas or semicolons, decimal commas, more or fewer columns, descending
+thresholds or missing rows; the readers accept all this.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.errors import FileFormatError, Problem
+from bsdsbench.errors import FileFormatError, InputWarning, Problem, warn
 from bsdsbench.io import FaultError, PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
+from bsdsbench.loaders.formats.text_tables import decode_text, with_decimal_points
 from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.curve import BoundaryScore, PRCurve, best
 from bsdsbench.scores.ratios import BLOCK
@@ -64,14 +65,15 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     """Read the first `columns` numbers of each row of a text file, as float64 (N, columns).
 
     A row must have at least `least` numbers (None: all); missing ones become NaN. Empty lines and
-    lines that start with # or % are ignored, and commas count as spaces. Raises FileFormatError if
-    a row is too short or holds other text, or if there are no rows.
+    lines that start with # or % are ignored, and commas count as spaces, unless they are decimal
+    marks (`with_decimal_points`). Raises FileFormatError if a row is too short or holds other text,
+    or if there are no rows.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
     rows = []
     with errors_naming(path, "rows of numbers"):
-        text = data.decode("utf-8-sig").replace(",", " ")
+        text = with_decimal_points(decode_text(data)).replace(",", " ").replace(";", " ")
         for number, line in enumerate(text.splitlines(), 1):
             words = line.split()
             if not words or words[0][0] in "#%":
@@ -87,6 +89,30 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")
     return np.array(rows, np.float64)
+
+
+def _check_shares(name: str, rows: F8) -> None:
+    """Check recall, precision, F and covering in the rows (N, columns) of the table `name`.
+
+    In a curve, an undefined precision where nothing is found becomes 0 in place, as the official
+    program writes it. Raises FaultError for any other NaN in a curve, and for a value above 1.
+    Gives an InputWarning if recall rises and precision falls with a threshold from 0 to 1, as if
+    their columns were exchanged.
+    """
+    if name.startswith(("eval_bdry", "eval_cover")):
+        shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
+        if (shares > 1).any():
+            top = f"values up to {np.nanmax(shares):g}, expected shares from 0 to 1"
+            raise FaultError(top, fix="divide percentages by 100")
+    if name != "eval_bdry_thr.txt":
+        return
+    rows[(rows[:, 1] == 0) & np.isnan(rows[:, 2]), 2:] = 0
+    if np.isnan(rows[:, :3]).any():
+        raise FaultError("NaN in a threshold, recall or precision, expected numbers")
+    first, last = rows[0], rows[-1]
+    if last[0] <= 1 and last[1] > first[1] and last[2] < first[2]:
+        has = f"{name}: recall rises and precision falls with the threshold"
+        warn(InputWarning(has, fix="the columns are thresh R P F: are R and P exchanged?"))
 
 
 def _sort_by_threshold(rows: F8) -> F8:
@@ -131,6 +157,8 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
             rows[:, 4:] = np.nan  # rows of 4 to 6 numbers
         tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
+        with errors_naming(root / name, "an official table"):
+            _check_shares(name, tables[name])
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):

@@ -14,17 +14,20 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8
+from bsdsbench.errors import InputWarning, warn
 from bsdsbench.io import FaultError, errors_naming, read_bytes
+from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
 from bsdsbench.text import listed
 
 _MAX_BYTES = 128 << 20
-_LABEL_WORDS = {"false": "0", "true": "1"}
+_NEGATIVE, _POSITIVE = "false f no n neg negative", "true t yes y pos positive"
+_LABEL_WORDS = dict.fromkeys(_NEGATIVE.split(), "0") | dict.fromkeys(_POSITIVE.split(), "1")
 _EXPECTED = "expected a label and a score in each row"
 # The names of the label column and of the score column
-_NAMES = (
-    ("label", "labels", "y", "y_true", "target", "class", "gt"),
-    ("score", "scores", "y_score", "y_pred", "pred", "prob", "probability", "confidence"),
-)
+_LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
+_SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
+_SCORE_NAMES |= {"proba", "probability", "logit", "confidence"}
+_WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
 
 
 class LabelsAndScores(NamedTuple):
@@ -44,7 +47,9 @@ def read_scores(
     Columns are separated by commas, semicolons, tabs or blanks. If no cell of the first row is a
     number, that row is a header with the names of a label column (label, y_true, target ...) and a
     score column (score, y_score, confidence ...). Without a header there are exactly two columns,
-    the label first. The words true and false mean the labels 1 and 0.
+    the label first. The words true, yes and positive mean the label 1; false, no and negative 0.
+    Beside another separator, a comma is the decimal mark. A column of weights is not used, which
+    gives an InputWarning.
 
     - count: name of the column with each sample's number of instances, if any
     - cluster: name of the column with each sample's group, if any
@@ -68,17 +73,25 @@ def read_scores(
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
     """Parse a UTF-8 table of labels and scores, with the parameters of `read_scores`."""
-    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
-    first_line = next((line for line in text if line.strip()), "")
-    delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
-    text.seek(0)
-    lines = csv.reader(map(str.rstrip, text), delimiter=delimiter, skipinitialspace=True)
+    text = decode_text(data)
+    first_line = text.lstrip().partition("\n")[0]
+    delimiter = separator_of(first_line, " ")
+    if delimiter != ",":
+        text = with_decimal_points(text)
+    stream = io.StringIO(text, newline=None)  # which ends every line with "\n"
+    lines = csv.reader(map(str.rstrip, stream), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)  # without empty lines
     names = [name.strip().lstrip("# ") for name in next(rows, ())]  # "# label" by numpy.savetxt
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
     if any(map(_is_number, names)):
         rows = chain([names], rows)  # no header: the first row holds numbers
+    if names == ["0", "1"] and all("." in line for line in text.split()[1:]):
+        has = f"line 1: {first_line}, the sample of label 0 and score 1, or the header of pandas?"
+        raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
+    for name in names:
+        if name.lower() in _WEIGHTS and name not in (count, cluster):
+            warn(InputWarning(f"column {name!r} is not used: every row counts once"))
     columns = _choose_columns(names, count, cluster)
     cluster_column = None if cluster is None else names.index(cluster)
     values = array("d")
@@ -96,7 +109,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         except ValueError:
             cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
             is_label = not _is_number(row[columns[0]])
-            expected = "expected labels 0 and 1, -1 and 1, or true and false"
+            expected = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
             expected = expected if is_label else _EXPECTED
             fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
             raise FaultError(fault) from None
@@ -117,9 +130,9 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     """Return the indices of the label column, the score column and, if given, the column `count`.
 
     `names` are the cells of the first row, which is a header unless one of them is a number. Labels
-    and scores are the columns with a name in _NAMES, in any case; if there is none, they are the
-    first and the second of two columns. Raises FaultError if one of these columns, or the column
-    `cluster`, is missing.
+    and scores are the columns with a name in _LABEL_NAMES and _SCORE_NAMES, in any case; if there
+    is none, they are the first and the second of two columns. Raises FaultError if one of these
+    columns, or the column `cluster`, is missing.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):
@@ -127,7 +140,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     else:
         label_columns, score_columns = (
-            [k for k, name in enumerate(names) if name.lower() in known] for known in _NAMES
+            [k for k, name in enumerate(names) if name.lower() in known]
+            for known in (_LABEL_NAMES, _SCORE_NAMES)
         )
         if len(label_columns) == len(score_columns) == 1:
             columns = label_columns + score_columns

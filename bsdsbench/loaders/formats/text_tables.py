@@ -1,0 +1,45 @@
+"""Text of tables as spreadsheets and shells write it: encodings, separators and decimal commas."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_COMMA_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?![\w.,])")
+_POINT_NUMBER = re.compile(r"(?<![\w.])\d*\.\d")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+
+
+def decode_text(data: bytes) -> str:
+    """Decode UTF-8, with or without its byte order mark, or UTF-16 with its mark.
+
+    Spreadsheets save "Unicode text", and shells of Windows redirect output, as UTF-16. Raises
+    UnicodeDecodeError for other bytes.
+    """
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_utf16 else "utf-8-sig")
+
+
+def separator_of(line: str, default: str) -> str:
+    """Return the separator of the columns in the first line of a table: ";", a tab or ",".
+
+    The comma comes last, because it may be the decimal mark beside the others. If there is none,
+    `default` is returned.
+    """
+    return next((mark for mark in ";\t," if mark in line), default)
+
+
+def with_decimal_points(text: str) -> str:
+    """Replace decimal commas by points, in a table whose columns are not separated by commas.
+
+    The text is unchanged if some number has a decimal point, or if all commas may separate
+    thousands, as in 1,234.
+
+    >>> with_decimal_points("1;0,25")
+    '1;0.25'
+    """
+    if "," not in text or _POINT_NUMBER.search(text):
+        return text
+    if all(_THOUSANDS.fullmatch(number) for number in _COMMA_NUMBER.findall(text)):
+        return text
+    return _COMMA_NUMBER.sub(lambda match: match[0].replace(",", "."), text)
