@@ -145,7 +145,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
 
     weights (S, N): how often each image occurs in each of S data sets.
     values: score -> (N,). If there are no scores, the result is {}. Otherwise it also has the entry
-    "over": the number of images in each mean, see `over`.
+    "over": score -> "images" -> (S, 2), the images in the mean and all images.
     """
     if not values:
         return {}
@@ -161,7 +161,7 @@ def class_means(values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
     values: score -> (S, C) for C classes in S data sets. The result also has the entry "over":
-    the number of classes in each mean, see `over`.
+    score -> "classes" -> (S, 2), the classes in the mean and all classes.
     """
     counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
     means = {name: defined_mean(v) for name, v in values.items()}
@@ -191,8 +191,10 @@ class VoidOptions:
 
 
 def _error_columns() -> Iterator[Column]:
-    """Yield the columns of `error_scores`, with keys such as "error.absent"."""
-    for group, names, heading in (  # MISSED, FALSE and AGREEMENT are names of classes
+    """Yield the columns of scores by class of error, with keys such as "error.absent"."""
+    # The classes of missed pixels (MISSED, such as "absent"), of false pixels (FALSE, such as
+    # "duplicate"), and of annotated pixels by the annotators who agree (AGREEMENT, such as "alone")
+    for group, names, heading in (
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
         ("error_share", MISSED, "{} (of missed)"),
@@ -418,7 +420,7 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield (key, column, value) for every score in `tree`, a result of `scores`.
+        """Yield (key, column, value) for every score in `tree`, the nested scores of a data set.
 
         Scores are in the order of columns. Columns that hold no score, such as thresholds, or have
         no value in `tree` are skipped. If a protocol is given, the scores of each of the `parts`,
@@ -437,7 +439,7 @@ class Metric(ABC, Generic[Opt]):
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                is_repeated = ".".join((*path, key)) in overall
+                is_repeated = ".".join((*path, key)) in overall  # such as "per_class.road.iou"
                 if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
 
@@ -486,6 +488,7 @@ class Metric(ABC, Generic[Opt]):
             "metric": self.name,
             "components": files.components,
         }
+        # Label maps are not in `_KINDS`, as their content depends on the options
         kind = _KINDS.get(pred_kind, files.pred_labels or files.labels)
         pred = ReadOptions(
             kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both

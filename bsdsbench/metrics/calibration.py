@@ -1,8 +1,7 @@
 """Calibration of soft maps: are 70 % of the pixels with the value 0.7 marked?
 
-Definition. Pixels are binned by their predicted value p. The gap of a bin is the absolute
-difference between its mean p and the fraction of its pixels that are annotated as positive. ECE is
-the mean gap weighted by the number of pixels per bin, ACE the unweighted mean, MCE the largest gap.
+Definition. Pixels are binned by their predicted value. `_calibration_errors` defines ECE, ACE and
+MCE by the gap between the mean value of a bin and the fraction of its pixels that are positive.
 
 Conventions. Each annotator counts as a copy of the image. Void pixels are excluded, and bins
 without pixels are ignored. ECE, ACE and MCE use the pixels of all images together; `*_mean` are

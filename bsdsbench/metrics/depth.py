@@ -50,7 +50,7 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
-_RATIOS = np.linspace(1.05, 1.25, 10)  # thresholds of si and matte
+_DEPTH_RATIOS = np.linspace(1.05, 1.25, 10)  # thresholds at which neighbours have an edge (SI)
 RADIUS = 10.0  # distance in pixels at which DBE is truncated
 # `symptoms` reports a map if more than this fraction of its pixels has no depth, if its correlation
 # with the true depth is below this, or if the scales differ by more than this factor
@@ -58,10 +58,7 @@ _UNKNOWN_SHARE, _INVERSE_CORRELATION, _OTHER_SCALE = 0.01, -0.3, 20
 
 
 class DbeParts(NamedTuple):
-    """Sums of edge distances in pixels, and the number of distances in each sum.
-
-    The two errors of DBE are sums[0] / n[0] (accuracy) and sums[1] / n[1] (completeness).
-    """
+    """Sums of edge distances in pixels, and the number of distances in each sum."""
 
     sums: F8  # (2,): [accuracy, completeness]
     n: I8  # (3,): [distances in sums[0], distances in sums[1], ground-truth edge pixels]
@@ -96,9 +93,9 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
-    # Distances from each edge pixel of one map to the nearest edge pixel of the other
+    # Distances from each edge pixel of one map to the nearest edge pixel of the other; inf if none
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
-    is_valid = valid[pred]
+    is_valid = valid[pred]  # of each predicted edge pixel
     is_near = (to_gt < RADIUS) & is_valid
     if opt.dbe == "ibims":
         from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
@@ -137,16 +134,15 @@ def log_steps(depth: F8) -> F8:
     return np.minimum(steps, 1.0)
 
 
-def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
+def _mean_share(in_both: Map, in_map: Map, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
     This is the mean of the fractions in four directions. If `strict` is True, a direction without
     edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
 
-    pairs (..., R, 4, columns): number of edges at each ratio (threshold) in each direction. Column
-        0 counts the edges that both maps have, and column `column` all edges of the one map.
+    in_both, in_map (..., R, 4): number of edges that both maps have, and of all edges of the one
+        map, at each ratio (threshold) in each direction.
     """
-    in_both, in_map = pairs[..., 0], pairs[..., column]
     if strict:
         return ratio(in_both, in_map).mean(axis=-1)
     return defined_mean(defined_ratio(in_both, in_map))
@@ -155,31 +151,37 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
     """Compute precision, recall and F of edges at each of R ratios, key -> (N, R) for N images.
 
-    counts: `si` (N, R, 4, 3) and `matte` (N, R, 4, 2) from `DepthMetric.count`, or one of them.
-    strict: as in `_mean_share`, which gives NaN for undefined values.
+    counts: the numbers of edges at each ratio in each of four directions. `si` (N, R, 4, 3) is for
+        the edges in both maps, in pred and in gt, `matte` (N, R, 4, 2) for the matte edges that
+        pred has too, and all matte edges. One of the two may be missing.
+    strict: if True, a direction without edges counts as 0; otherwise it is left out of the mean.
 
     Returns "si_f1", "si_precision" and "si_recall" if `counts` has `si`, and "matte_recall" if it
     has `matte`. F is NaN if recall is; otherwise, an undefined precision counts as 0.
     """
     shares: dict[str, F8] = {}
     if "si" in counts:
-        recall = _mean_share(counts["si"], 2, strict)
-        precision = _mean_share(counts["si"], 1, strict)
+        in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+        recall = _mean_share(in_both, in_gt, strict)
+        precision = _mean_share(in_both, in_pred, strict)
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
         shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
         shares["si_precision"], shares["si_recall"] = precision, recall
     if "matte" in counts:
-        shares["matte_recall"] = _mean_share(counts["matte"], 1, strict)
+        in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
+        shares["matte_recall"] = _mean_share(in_both, in_gt, strict)
     return shares
 
 
 def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute both depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
+    """Compute both depth boundary errors of N images in pixels, (N,): means of edge distances.
 
     Both errors are RADIUS if no predicted edge pixel is within RADIUS of a ground-truth edge, and
     NaN if there are no ground-truth edges.
+
+    counts: `dbe_sum` (N, 2), the summed distances for accuracy and for completeness; and `dbe_n`
+        (N, 3), the numbers of distances in these sums, and of ground-truth edge pixels.
     """
-    # Numbers of distances for accuracy and completeness, and of ground-truth edge pixels, (N,) each
     n_near, n_distances, n_true = counts["dbe_n"].T
     means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
     means = np.where(n_near == 0, RADIUS, means)
@@ -248,7 +250,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             nearer pixel in the pair (left, top, right, bottom).
         matte : int64 (R, 4, 2), matte edges that coincide with a predicted edge, and all of them.
             Axis 1 is the position of the pixel inside the matte.
-        dbe_sum, dbe_n : float64 (2,) and int64 (3,), the sums and numbers of `dbe_parts`
+        dbe_sum, dbe_n : float64 (2,) and int64 (3,), the sums of distances between edges and the
+            numbers of distances, from `dbe_parts`
         thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
             which is `boundary_counts` or a replacement that returns further arrays
         """
@@ -258,11 +261,12 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
                 inverse_gt = inverse(require(maps.gt, "depth"))
-                pairs = depth_pairs.ratio_pairs(inverse_pred, inverse_gt, maps.valid, _RATIOS)
-                counts["si"] = pairs
+                both = inverse_pred, inverse_gt
+                counts["si"] = depth_pairs.ratio_pairs(*both, maps.valid, _DEPTH_RATIOS)
             if "matte" in opt.measures:
                 matte = require(maps.matte, "matte")
-                counts["matte"] = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _RATIOS)
+                hits = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _DEPTH_RATIOS)
+                counts["matte"] = hits
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
@@ -270,7 +274,9 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 else:
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if opt.matches_edges:  # only valid pixels
+            if (
+                opt.matches_edges
+            ):  # match edges, a soft map with binary ones, where pixels are valid
                 if opt.pred_edges == "canny":
                     soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
                 else:
@@ -292,11 +298,13 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """
         values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
-            weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined values have no weight
+            weights = np.where(
+                np.isnan(shares), 0.0, _DEPTH_RATIOS
+            )  # undefined values have no weight
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(shares)
-            for k, limit in enumerate(_RATIOS):
+            for k, limit in enumerate(_DEPTH_RATIOS):
                 # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
@@ -351,6 +359,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             problem = f"the prediction goes from 0 to {values.max():g}: stretched to its range?"
             fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
             yield "stretched", problem, fix
+        # The maps correlate negatively if one of them is inverted, such as inverse depth
         log_pred = np.log(inverse(maps.pred[is_known]))
         log_gt = np.log(inverse(maps.gt[is_known]))
         covariance = ((log_pred - log_pred.mean()) * (log_gt - log_gt.mean())).mean()

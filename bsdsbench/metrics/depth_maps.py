@@ -177,16 +177,17 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None
     if gt_values is not None:  # a file of one map is read as depth, even if it holds edges or matte
         if opt.gt_holds == "edges" and not edges:
-            cut = 127 / 255 if gt_values.dtype == np.uint8 else 0
+            cut = 127 / 255 if gt_values.dtype == np.uint8 else 0  # edges are above it
             edges, gt_values = (binarise(gt_values, cut, "edges"),), None
         elif opt.gt_holds == "matte" and matte is None:
             matte, gt_values = binarise_matte(gt_values), None
     if gt_values is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, which depth.align = {opt.align} needs")
+    # is_number: the stored value is finite and not 0; is_known: it is also above 0
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
-    gt_depth = raw_gt = None
+    gt_depth = raw_gt = None  # raw maps, for edge detection, are NaN where there is no depth
     if gt_values is not None:
         gt_depth, is_gt_number, is_gt_known = _to_depth(gt_values, opt.gt_holds, opt.gt_scale)
         valid = valid & is_gt_known
@@ -259,7 +260,7 @@ def canny_edges(depth: F8, form: str) -> Bool:
     if form == "sharpdepth":
         with np.errstate(divide="ignore", invalid="ignore"):
             maps.append(1 / depth)
-    low, high = CANNY[form]
+    low, high = CANNY[form]  # thresholds of the gradient, of maps stretched to 0 .. 1
     edges = [canny(_stretch(m), SIGMA, low, high, mode="constant") for m in maps]
     return np.logical_or.reduce(edges)
 

@@ -1,10 +1,8 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Definition. All scores are computed from the pixel overlaps of annotated and predicted objects. The
-aggregated Jaccard index (AJI) and AJI+ are the summed intersections of paired objects, divided by
-their summed unions plus the areas of unpaired objects (see `_jaccard_sums` for the pairs).
-Precision, recall and F count objects that match by a rule (option `overlap`). Sorted AP is the area
-under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
+Definition. All scores are computed from the pixel overlaps of annotated and predicted objects:
+aggregated Jaccard indices (AJI, AJI+) by `_jaccard_sums`, sorted AP by `_sorted_ap`. Precision,
+recall and F count objects that match by a rule (option `overlap`).
 
 Conventions. Each object in a map has its own number; 0 is background. Void pixels are removed from
 both maps, which also removes objects that consist only of void pixels. AJI and sorted AP are means
@@ -266,13 +264,11 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
 
 @cache
 def _linear_sum_assignment() -> Callable[..., tuple[I8, I8]]:
-    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize.
-
-    Importing all of scipy.optimize would take as long as compiling this metric's kernels.
-    """
+    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
     import scipy
 
-    # The extension module that defines it, loaded directly; a private name, which may change
+    # Importing all of scipy.optimize would take as long as compiling this metric's kernels. So load
+    # only the extension module that defines the function, if it still has this private name
     spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
     if spec is None or spec.loader is None:
         from scipy.optimize import linear_sum_assignment

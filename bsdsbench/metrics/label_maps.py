@@ -289,10 +289,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Convert one or two numbers to a pair of floats: 2 becomes (2.0, 2.0).
-
-    Other values remain as they are, for the validator to refuse.
-    """
+    """Convert one or two numbers to a pair of floats; leave other values to the validator."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps

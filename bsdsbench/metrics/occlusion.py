@@ -2,14 +2,8 @@
 
 Definition. Edges are matched as in the boundary benchmark. A matched pair is right if the angles at
 its two pixels, in radians, differ by at most a quarter turn: |a - b| modulo 2 pi is at most pi / 2,
-or at least 3 pi / 2. The counts at each threshold give three curves, each with ODS, OIS and AP by
-the rules of the boundary benchmark:
-
-| curve | recall | precision |
-|---|---|---|
-| edge | matched annotated / annotated | matched predicted / predicted |
-| orientation | as for edge | predicted in a right pair / predicted |
-| accuracy | as for edge | predicted in a right pair / matched predicted |
+or at least 3 pi / 2. Three curves (`OcclusionMetric.curves`) have ODS, OIS and AP by the rules of
+the boundary benchmark.
 
 Conventions. A predicted pixel that is in a (right) pair with several annotators counts once. If the
 sizes differ, edges and angles are resized bilinearly to the size of the ground truth before NMS, as
@@ -45,9 +39,9 @@ def _count_right_pairs(
 
     A matched pair is right if its two angles differ by at most a quarter turn.
 
-    Returns int64 (6,): matched_gt, total_gt, matched_pred and total_pred as in `boundary_counts`,
-    then the annotated pixels in a right pair, summed over annotators, and the predicted pixels in a
-    right pair with at least one annotator.
+    Returns int64 (6,): matched and all annotated pixels, matched and all predicted pixels, then the
+    annotated pixels in a right pair and the predicted pixels in a right pair. Annotated pixels are
+    summed over annotators; predicted pixels need a pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -55,7 +49,7 @@ def _count_right_pairs(
     is_matched, is_right = np.zeros((2, bmap.size), bool)
     matched_gt = right_gt = 0
     for annotator, (gt_map, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
-        pred_at, gt_at = match_maps(bmap, gt_map, radius, annotator)
+        pred_at, gt_at = match_maps(bmap, gt_map, radius, annotator)  # flat indices of pairs
         difference = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
         turn = np.mod(difference, 2 * np.pi)
         agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)  # at most a quarter turn apart
@@ -103,7 +97,8 @@ class OcclusionMetric(CurveMetric[None]):
         to the size of the ground truth. `counter` is a function like `boundary_counts` that returns
         further arrays, or None. Returns a dict with these arrays, and those of `counter`:
 
-        thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
+        thresholds, matches : float64 (T,), int64 (T, 4); the columns are matched and all annotated
+            pixels, matched and all predicted pixels
         right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over
             annotators. The official program writes this number, but never uses it.
         right_pred : int64 (T,), predicted pixels in such a pair with at least one annotator
@@ -114,7 +109,7 @@ class OcclusionMetric(CurveMetric[None]):
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
         soft, angles = pred.soft, pred.angles
-        if soft.shape == shape[::-1]:  # not a prediction at another scale
+        if soft.shape == shape[::-1]:  # rows and columns exchanged: raises unless H = W
             same_shape(soft.shape, shape)
         if soft.shape != shape:
             soft = np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
@@ -125,8 +120,10 @@ class OcclusionMetric(CurveMetric[None]):
         if counter is not None:
             thresholds_above_0 = protocol.thresholds[int(protocol.whole_image) :]
             further = counter(resized, gt, protocol.replace(thresholds=thresholds_above_0))
+        # The boundary maps bool (T, H, W), from the changes (`events`) between thresholds
         thresholds, events, _ = threshold_events(resized, shape, protocol)
         maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
+        # Columns: matched_gt, total_gt, matched_pred, total_pred, right_gt, right_pred
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
             if k and np.array_equal(bmap, maps[k - 1]):  # the same map has the same counts

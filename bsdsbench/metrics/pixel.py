@@ -254,6 +254,7 @@ def pixel_counts(
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
+    # The maps, and the smallest values that count as predicted at the thresholds (`cuts`)
     if pred.kind == "segs":  # one binary map per segmentation, with the single threshold 1
         maps, cuts = boundaries_of_segs(pred, valid), np.array([1.0])
         soft, thresholds = maps.mean(axis=0), np.arange(1.0, len(maps) + 1)

@@ -236,9 +236,10 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
             void_values[metric.name] = metric.files_read(opt).void
         if several and "max_dist" in metric.used(opt) and not metric.tolerance_scores:
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
-        if paths := metric.parts(protocol, opt):
+        paths = metric.parts(protocol, opt)
+        if paths:
             _check_part_names(metric, paths)
-    if len(set(map(frozenset, void_values.values()))) > 1:
+    if len({frozenset(values) for values in void_values.values()}) > 1:  # in any order
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
     unused = unused_settings(metrics, protocol)
@@ -262,8 +263,10 @@ def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> N
     paths: part -> its path in the scores, such as "road" -> ("per_class", "road").
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
-    # "pooled" is a group if the keys include "iou" and "pooled.iou"
-    groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
+    groups = set()  # "pooled" is one if the keys include "iou" and "pooled.iou"
+    for key, end in product(keys, keys):
+        if key.endswith(f".{end}"):
+            groups.add(key.removesuffix(f".{end}"))
     for part, group in product(paths, groups):
         is_group = paths[part] == (part,)
         if not is_group and f".{part}".endswith(f".{group}"):

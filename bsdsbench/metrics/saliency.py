@@ -2,14 +2,12 @@
 
 Definition. MAE, IoU, Dice, balanced error rate, F (beta^2 = 0.3), the structure measure S, the
 alignment measure E and weighted F. Thresholds are the levels 0 .. 255 of the map as an 8-bit image;
-a pixel is predicted if its value is at or above the threshold. `max_*` is the largest value of the
-curve averaged over images, `mean_*` the mean of that curve, `adaptive_*` the value at each image's
-own threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use the pixels above 0.5.
+a pixel is predicted if its value is at or above the threshold. IoU, Dice and BER also use the
+pixels above 0.5. The adaptive threshold of an image is min(2 mean, 1).
 
-Conventions. Three ways of averaging are in use, and give different numbers: `*_mean` is the mean
-over images (for `max_*`, the maximum of the mean curve), `*_sum` is computed from counts summed
-over images, and `max_f_pr` is the F of mean precision and mean recall. Void pixels are neither
-object nor background, and weighted F treats them like pixels outside the image.
+Conventions. Three ways of averaging are in use, and give different numbers:
+`SaliencyMetric.scores` lists them. Void pixels are neither object nor background, and weighted F
+treats them like pixels outside the image.
 
 Source. PySODMetrics, the source of most published tables; Achanta et al., CVPR 2009 (F); Fan et
 al., ICCV 2017 (S) and IJCAI 2018 (E); Margolin, Zelnik-Manor and Tal, CVPR 2014 (weighted F). All

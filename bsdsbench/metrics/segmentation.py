@@ -7,9 +7,8 @@ instances paired by overlap.
 Conventions. Pixels and instances are summed over images. Class scores are computed from the sums
 and averaged over the classes that occur in either map. Ignored pixels of the ground truth are not
 counted. Two instances are paired if they have the same class and an IoU above 0.5 (or the same
-number). An unpaired predicted instance is no error if more than half of it is ignored. Ignored
-pixels with the value (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): a group of
-objects annotated as one. They stay in the union of a pair, and only predicted instances of class k
+number). An unpaired predicted instance is no error if more than half of it is ignored. Pixels of a
+crowd (`find_instances`) stay in the union of a pair, and only predicted instances of its class
 count them as ignored.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
@@ -79,37 +78,40 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    instances: dict[str, Map] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
-    instances["iou_sum"] = np.zeros(n)
+    counts: dict[str, Map] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
+    counts["iou_sum"] = np.zeros(n)
+    # An overlap is a pair of labels at the same pixels: their classes (-1: none), number of pixels
     if params.unit == "class":
         pred_class, gt_class, pixels, _ = overlaps_of_classes(pred, gt, params)
     else:
-        regions = find_instances(pred, gt, params)
-        instances = _count_instances(regions, params)
-        # The class of the region in each overlap; region -1 (none) indexes the appended class -1
-        pred_class = np.append(regions.pred.class_of, -1)[regions.pred.of_overlap]
-        gt_class = np.append(regions.gt.class_of, -1)[regions.gt.of_overlap]
-        pixels = regions.overlaps.pixels
+        instances = find_instances(pred, gt, params)
+        counts = _count_instances(instances, params)
+        # The class of the instance in each overlap; -1 (none) indexes the appended class -1
+        pred_class = np.append(instances.pred.class_of, -1)[instances.pred.of_overlap]
+        gt_class = np.append(instances.gt.class_of, -1)[instances.gt.of_overlap]
+        pixels = instances.overlaps.pixels
         if not params.classes:  # pixels of no instance are background; void pixels do not count
-            pixels = np.where(regions.gt.void, 0, pixels)
+            pixels = np.where(instances.gt.void, 0, pixels)
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
-    return Counts(confusion=confusion, **instances)
+    return Counts(confusion=confusion, **counts)
 
 
-def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]:
+def _count_instances(instances: Instances, params: LabelOptions) -> dict[str, Map]:
     """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
 
-    Returns `tp`, `fp`, `fn` and `iou_sum`, (C,) each, as in `segmentation_counts`.
+    Returns, (C,) each: `tp`, pairs; `fp` and `fn`, unpaired predicted and annotated instances; and
+    `iou_sum`, the summed IoU of the pairs. Unpaired predictions on void pixels are not counted.
     """
-    n_classes = len(params.class_names)
-    pairs = match_regions(regions, "id" if params.unit == "id" else "iou")
-    is_false = regions.excused <= _MOST_EXCUSED  # the rest lie on void pixels or a crowd
+    pred, gt, n_classes = instances.pred, instances.gt, len(params.class_names)
+    pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
+    # `excused`: the share of a predicted instance on void pixels or a crowd (unnumbered objects)
+    is_false = instances.excused <= _MOST_EXCUSED
     is_false[pairs.pred] = False
-    paired, missed = regions.gt.class_of[pairs.gt], np.delete(regions.gt.class_of, pairs.gt)
+    paired, missed = gt.class_of[pairs.gt], np.delete(gt.class_of, pairs.gt)
     return {
         "tp": np.bincount(paired, minlength=n_classes),
-        "fp": np.bincount(regions.pred.class_of[is_false], minlength=n_classes),
+        "fp": np.bincount(pred.class_of[is_false], minlength=n_classes),
         "fn": np.bincount(missed, minlength=n_classes),
         "iou_sum": np.bincount(paired, pairs.iou, n_classes).astype(np.float64),
     }
@@ -159,8 +161,8 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
 
 
 _MOST_EXCUSED = 0.5  # an unpaired prediction is ignored if more of it is on void pixels or a crowd
-_PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
-_MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
+_PANOPTIC_COLUMNS = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
+_NAME_OF_MEAN = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
 class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
@@ -179,7 +181,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         Column("pixel_accuracy", "pixel accuracy", "accuracy", quantity="accuracy"),
         Column("mean_accuracy", "mean accuracy", quantity="accuracy"),
         Column("mean_dice", "mean Dice", quantity="iou"),
-        *_PANOPTIC,
+        *_PANOPTIC_COLUMNS,
         *COUNTED_OBJECTS,
         IMAGES,
     )
@@ -187,7 +189,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         Column("iou", "IoU"),
         Column("dice", "Dice"),
         Column("accuracy", "accuracy"),
-        *_PANOPTIC,
+        *_PANOPTIC_COLUMNS,
         *COUNTED_OBJECTS,
         Column("gt_pixels", "pixels", digits=0, shown="own", score=False),
     )
@@ -219,14 +221,16 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
                 total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
-            by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
+            by_class = {key: by_class[key] for key in _NAME_OF_MEAN}  # without PQ, SQ and RQ
         gt = total["confusion"].sum(axis=2)[:, :-1]  # annotated pixels of each class, (S, C)
         n_right = np.trace(total["confusion"][:, :-1, :-1], axis1=1, axis2=2)
-        share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
+        gt_share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
-            "fw_iou": (share * np.nan_to_num(by_class["iou"])).sum(axis=1),
+            "fw_iou": (gt_share * np.nan_to_num(by_class["iou"])).sum(axis=1),
             "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
-            **class_means({_MEANS.get(key, key): values for key, values in by_class.items()}),
+            **class_means(
+                {_NAME_OF_MEAN.get(key, key): values for key, values in by_class.items()}
+            ),
         }
         if opt.unit != "class":
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
@@ -236,7 +240,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         per_class: dict[str, dict[str, Map]] = {}
         for k, name in enumerate(names if len(names) > 1 else ()):
             has_objects = k < len(opt.class_names)  # "ground" has none
-            keys = by_class if has_objects else (*_MEANS, "gt_pixels")
+            keys = by_class if has_objects else (*_NAME_OF_MEAN, "gt_pixels")
             per_class[name] = {key: by_class[key][:, k] for key in keys}
         return {**scores, "per_class": per_class}
 

@@ -197,7 +197,8 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # If `scaled` is "labels", `_draw_from_labels` scales the labels before drawing boundaries
+    # By which boundaries that are drawn from labels remain to be scaled: by 1 if the labels were
+    # scaled before, in `_draw_from_labels`
     scale_of_drawn = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
@@ -211,11 +212,11 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     if labels is not None:
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
     maps = pred
-    if pred.ndim == 2:
+    if pred.ndim == 2:  # a label map
         maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_of_drawn)
     _check_class_axis(maps, params, "prediction")
     maps = _resize(maps, boundaries.shape[1:], params.resize)
-    if params.frame or not params.border:
+    if params.frame or not params.border:  # the border is overwritten, or there is none
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
     if min(boundaries.shape[1:]) <= 2 * params.border:
         raise ShapeError(
@@ -400,8 +401,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         per_class : class name -> scores of the class, NaN in data sets without the class
         over : number of classes in each mean, and number of all classes
         """
-        # (S, C): annotated boundary pixels. In `matches` (N, C, T, 4), all thresholds have the same
-        n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
+        # Annotated boundary pixels (S, C), which are the same at each of T thresholds
+        n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])  # (N, C, T, 4)
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
         per_class: Any = super().scores(stack, weights, protocol, opt)["per_class"]
         for k, (name, scores) in enumerate(per_class.items()):
@@ -409,8 +410,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             per_class[name] = _undefine_absent(scores, is_annotated[:, k])
         values = {}
         for key in ("ods", "ois", "ap"):
-            of_classes = [value_at(scores, key) for scores in per_class.values()]  # C of (S,)
-            values[f"{key}_mean"] = np.array(of_classes).T
+            of_classes = [value_at(scores, key) for scores in per_class.values()]  # (S,) each
+            values[f"{key}_mean"] = np.array(of_classes).T  # (S, C), of which means are taken
         n_classes = is_annotated.sum(axis=1)
         return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 

@@ -207,7 +207,9 @@ def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     n_one = np.count_nonzero(n_on == 1, axis=(1, 2))
     n_three = np.count_nonzero(n_on == 3, axis=(1, 2))
     n_diagonal = np.count_nonzero(is_diagonal, axis=(1, 2))
-    # Two diagonal pixels are one component with 8-connectivity, and two with 4-connectivity
+    # The contour around a component makes four quarter turns, that around a hole four in the other
+    # sense. A window with one pixel is a turn, one with three a turn back. Two diagonal pixels are
+    # two turns if they are apart (4-connected), and two turns back if they touch (8-connected)
     sign = 1 if connectivity == 4 else -1
     return np.asarray((n_one - n_three + 2 * sign * n_diagonal) // 4)
 
@@ -235,7 +237,8 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
             characteristic (b0 - b1) between the two masks, summed over the patches with at least
             one pixel that is not void. By default, the whole mask is the only patch.
         patches : int (), the number of these patches
-        skeleton : int64 (2, 2), the counts of `skeleton_pixels`
+        skeleton : int64 (2, 2), for the predicted and the annotated mask, the pixels of its centre
+            line that lie in the other mask, and all of them
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         patches = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
@@ -290,6 +293,7 @@ def _find_lines(
     lines = _foregrounds(pred, gt, protocol, opt.threshold)
     if opt.lines != "given":
         lines = MapPair(skeletonize(lines.pred), skeletonize(lines.gt))
+    # Half the width of each row of a disk, slightly larger so that rounding errors do not decide
     disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, lines.gt.shape)
     near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
     return _BufferedLines(lines, MapPair(near_pred, near_gt))

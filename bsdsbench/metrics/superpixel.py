@@ -95,7 +95,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     predicted, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
     radius = recall_radius(predicted.shape)
     square = np.full(2 * radius + 1, radius, np.int32)  # half width of each row of the window
-    is_near = within_reach(predicted, square)
+    is_near = within_reach(predicted, square)  # pixels with a predicted boundary in their window
     return {
         "ue": float(smaller_part.sum() / table.n_pixels),
         "ue_levin": float(((covered - region_area) / region_area).mean()),
@@ -160,7 +160,7 @@ def compactness(labels: ArrayLike) -> float:
         If `labels` is not a label map.
     """
     label_map = as_label_map(labels)
-    flat, area, _ = number_regions(label_map)
+    flat, area, _ = number_regions(label_map)  # superpixel of each pixel, area of each superpixel
     padded = np.pad(flat.reshape(label_map.shape), 1, constant_values=-1)
     n_sides = np.zeros(padded.shape, np.int64)  # per pixel, edges on its superpixel's border
     for axis, offset in ((0, 1), (0, -1), (1, 1), (1, -1)):  # the four neighbours
@@ -197,7 +197,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     same_shape(pixels.shape[:2], label_map.shape, "image")
-    flat, area, _ = number_regions(label_map)
+    flat, area, _ = number_regions(label_map)  # superpixel of each pixel, area of each superpixel
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()
@@ -250,6 +250,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
+    # All 8-bit numbers (but one) are in use, perhaps because larger ones lost their higher bits
     uses_all_8_bits = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
     most_pieces = n_labels if opt.components is None else _REUSED * n_labels
     if opt.components or not uses_all_8_bits or n_pieces <= most_pieces:

@@ -1,14 +1,11 @@
 """Wireframes: are the straight lines and the junctions of a building found?
 
 Definition. F^H and AP^H count the pixels of drawn lines, matched one to one with the annotated
-lines. As in L-CNN's program, recalls in ascending and precisions in descending order are paired by
-rank, regardless of their thresholds. F^H is the largest F of these pairs, AP^H the area under the
-interpolated curve, with precision 0 at recall 0 and at recall 1. sAP compares the ends of lines on
-a grid of 128 x 128: the distance of two lines is the sum of the squared distances between their
-ends, which are paired in the way that gives the smaller sum. The predictions of all images are
-ranked by score; equal scores keep the order of images and files. sAP is the area under the
-interpolated curve, msAP its mean over the distance thresholds 5, 10 and 15. mAP^J is the same for
-junctions, with the mean over the distance thresholds 0.5, 1 and 2.
+lines. F^H is the largest F of the curve, AP^H the area under the interpolated curve, with precision
+0 at recall 0 and at recall 1 (more in `WireframeMetric.scores`). sAP compares the ends of lines on
+a grid of 128 x 128 (`_match_lines`). It is the area under the interpolated curve of the predictions
+of all images, ranked by score; equal scores keep the order of images and files. msAP is its mean
+over the distance thresholds 5, 10 and 15. mAP^J is the same for junctions at 0.5, 1 and 2.
 
 Conventions. Junctions in an image without annotated junctions are neither true nor false. Networks
 pad their output by repeating its first lines. Therefore F^H and AP^H use the lines of a file up to
@@ -135,11 +132,12 @@ class WireframeMetric(Metric[WireframeOptions]):
             return
         grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
         gt_ends = _to_grid(gt.lines.ends, gt.lines.grid or GRID)
-        as_given, turned = (  # the lines found at the largest distance
-            _match_lines(pred.lines, _to_grid(pred.lines.ends[:, k], grid), gt_ends)[:, -1].sum()
-            for k in ([0, 1, 2, 3], [1, 0, 3, 2])
-        )
-        if turned > 2 * as_given + 1:
+        n_hits = []  # true positives at the largest distance threshold: as given, exchanged
+        for order in ([0, 1, 2, 3], [1, 0, 3, 2]):  # the columns hold row, column, row, column
+            pred_ends = _to_grid(pred.lines.ends[:, order], grid)
+            n_hits.append(_match_lines(pred.lines, pred_ends, gt_ends)[:, -1].sum())
+        as_given, exchanged = n_hits
+        if exchanged > 2 * as_given + 1:
             problem = "lines fit the truth only with rows and columns exchanged"
             yield "transposed", problem, "write row, column of both ends"
 
@@ -213,9 +211,9 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    If no coordinate exceeds 1, and some end of a line is not at 0, they
-    are probably fractions of the image size. If a coordinate exceeds the grid (rows, columns) by
-    more than SLACK cells, the grid is probably larger. `where` names the file in the message.
+    If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
+    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
+    grid is probably larger. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -270,17 +268,19 @@ def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     The predictions of all images are ranked together by score; equal scores keep the images' order.
     Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
 
-    predictions (N, L, 4): the arrays of `_match_lines` or `_match_junctions` of N images, padded
-        with rows of NaN to the length L of the longest.
+    predictions (N, L, 4): for each predicted line or junction of N images the score, then 1 or 0
+        for each threshold, by whether it is a true positive; padded with rows of NaN.
     n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
     weights (S, N): how often each image occurs in each of S data sets.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 
     image, row = np.nonzero(~np.isnan(predictions[..., 0]))
-    pooled = predictions[image, row]  # (predictions of all images, 4)
+    pooled = predictions[image, row]  # (predictions of all images, 4): score, then 0 or 1
     order = np.argsort(-pooled[:, 0], kind="stable")
     hits = np.ascontiguousarray(pooled[order, 1:] != 0)
+    # AP is the precision at the rank of each hit, or the largest at a later rank, summed over hits
+    # and divided by the number of annotations
     sums = sum_interpolated_precision(
         image[order], pooled[order, 0], hits, np.ascontiguousarray(weights, np.int64)
     )

@@ -443,12 +443,10 @@ def _measure_scores(
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
-    total: numbers of pixels, summed over the images of each of S data sets, for C classes:
-
-    - "areas" (S, C, 3), pixels of the mask: in both maps, in pred, in gt
-    - "shells" (S, C, widths, 3), the same for the mask's inner boundary, for each width
-    - "outline" (S, C, 2), pixels of the mask's outline: in pred, in gt
-    - "near" (S, C, radii, 2), those within a radius of the outline in the other map
+    total: pixels of C classes, summed over the images of each of S data sets. "areas" (S, C, 3) are
+        pixels of the mask in both maps, in pred and in gt, "shells" (S, C, widths, 3) those of its
+        inner boundary, "outline" (S, C, 2) those of its outline in pred and in gt, and "near"
+        (S, C, radii, 2) those of the outline that are within a radius of the other outline.
 
     Returns score key -> (S, C), NaN where both maps are empty.
     """

@@ -1,14 +1,8 @@
 """What measures compare: the areas, inner boundaries, outlines and skeletons of labels in two maps.
 
-There are three kinds of outline in use, which give different numbers:
-
-- "rim": pixels of the mask with one of their four neighbours outside the mask or the image
-  (scipy, medpy, MONAI, torchmetrics, panoptica).
-- "side": pixels that differ from their right, lower or lower-right neighbour, if it is in the image
-  (seg2bmap: DAVIS and everything that uses its F).
-- "corner": corners where four pixels meet, some inside and some outside the mask, each with the
-  length of the contour inside this 2 x 2 window (DeepMind's surface-distance).
-
+There are three kinds of outline in use, which give different numbers (`trace` defines them): "rim"
+(scipy, medpy, MONAI, torchmetrics, panoptica), "side" (seg2bmap: DAVIS and everything that uses its
+F) and "corner" (DeepMind's surface-distance; each point has the length of the contour around it).
 Distances are Euclidean, to the outline of the same label in the other map.
 """
 

@@ -288,16 +288,7 @@ class Regions(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """The regions of two instance maps, without void pixels, and the overlaps of their values.
-
-    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
-    for crowds: groups of objects that are not annotated one by one. With C classes, an ignored
-    class with the number divisor - 1 - k is
-
-    - if k < C: a crowd of class k. A prediction of class k is excused (not a false positive) if
-      more than half of it lies on the crowd or on void pixels.
-    - if C <= k < 2 C: a crowd that excuses no prediction
-    """
+    """The regions of two instance maps, without void pixels and crowds, and their overlaps."""
 
     pred: Regions
     gt: Regions
@@ -313,6 +304,10 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
     and `excused` the share of its pixels that are void or on a crowd of its class.
 
+    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
+    for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
+    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C.
+
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
@@ -322,8 +317,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    # Values are class x divisor + number. A crowd of class k has an ignored class, and the number
-    # divisor - 1 - k. With C classes, k from C to 2 C - 1 is a crowd that excuses no prediction
+    # The k of a crowd; it means nothing for values that are not ignored
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))

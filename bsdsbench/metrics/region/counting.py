@@ -34,17 +34,8 @@ bce, gce, lce : bidirectional, global and local consistency error, in [0, 1].
 nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are a single region
 bgm : bipartite graph matching distance in pixels: N minus the total overlap of the best one-to-one
     assignment of regions. Jiang et al., EURASIP JASP 2006
-fop_pred, fop_gt : scores of the objects and parts in the segmentation and in all annotations.
-    For a region of the segmentation and an annotated region, let r = n/b be the recall and p = n/a
-    the precision. If both regions are candidates (see `select_candidates`), they are objects if
-    r >= 0.9 and p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and p >= 0.9,
-    and the annotated region is a part if r >= 0.9 and p >= 0.25. A region that is an object in one
-    pair remains an object.
-    For any two regions, candidates or not: if p >= 0.9 and r < 0.9, r is added to the
-    over-segmentation of the annotated region; if r >= 0.9 and p < 0.9, p is added to the
-    under-segmentation of the segmentation's region.
-    fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
-    fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
+fop_pred, fop_gt : credits of the objects and parts in the segmentation and in all annotations, by
+    `fop_sums` and `_classify` in `bsdsbench.kernels.regions.contingency`
 fop_pred_candidates, fop_gt_candidates : number of candidates
 fop_precision, fop_recall : fop_pred and fop_gt divided by the number of candidates
 
@@ -280,7 +271,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
-    table: the overlaps of its regions (rows) with the regions of all A annotators (columns).
+    The rows of `table` are its regions, the columns the regions of all A annotators.
 
     Returns a dict of name -> value, such as "pri" -> 0.93, averaged over annotators except for
     these: `covered_gt` and `covered_pred`, the areas of the annotated (predicted) regions times
@@ -312,11 +303,10 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
     """Compute the measures of SEISM, the program of Pont-Tuset and Marques, for one segmentation.
 
-    table: the overlaps of its regions (rows) with the regions of all A annotators (columns).
-
-    Returns a dict of name -> value, such as "fop_recall" -> 0.41. The numbers of pixels
-    ("hamming_gt", "hamming_pred", "bgm") are summed over annotators. The "fop" values compare the
-    segmentation with all annotators together. The others are means over annotators.
+    The rows of `table` are its regions, the columns the regions of all A annotators. Returns a dict
+    of name -> value, such as "fop_recall" -> 0.41. The numbers of pixels ("hamming_gt",
+    "hamming_pred", "bgm") are summed over annotators, the "fop" values compare the segmentation
+    with all annotators together, and the others are means over annotators.
     """
     gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
     overlaps, n_annotators = table.overlap_sums, len(gts.labels)

@@ -221,10 +221,7 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield a symptom (code, problem, fix) if all predicted label maps are boundary maps.
-
-        A boundary map has two labels, and the larger one forms thin lines.
-        """
+        """Yield (code, problem, fix) if all predicted label maps are two labels, one on thin lines."""
         maps = pred.parts.get("segs", ())
         for labels in maps:
             on = labels == labels.max(initial=0)

@@ -24,10 +24,7 @@ _COVERED_BY_CANDIDATES = 0.99  # fraction of the image that candidates for objec
 
 
 class RegionMap(NamedTuple):
-    """The N pixels of a label map in raster order, with regions renumbered 0, 1, ...
-
-    Regions are numbered in order of first occurrence.
-    """
+    """The N pixels of a label map, with regions renumbered from 0 in order of first occurrence."""
 
     labels: I4  # (N,), the region of each pixel
     area: I8  # (regions,), number of pixels of each region
@@ -88,9 +85,8 @@ class Annotators:
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
         """Number the regions of the annotators' label maps (H, W), and measure their areas.
 
-        The regions of each map are numbered from 0. In tables of overlaps, the regions of all maps
-        are columns, annotator by annotator: if the first map has 5 regions, region 2 of the second
-        map is column 7.
+        The regions of each map are numbered from 0. They are also columns of tables, annotator by
+        annotator: if the first map has 5 regions, region 2 of the second map is column 7.
 
         Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
         differ.
