@@ -221,7 +221,7 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield (code, problem, fix) if all predicted label maps are two labels, one on thin lines."""
+        """Yield (code, problem, fix) if each predicted map has two labels, one of thin lines."""
         maps = pred.parts.get("segs", ())
         for labels in maps:
             on = labels == labels.max(initial=0)
