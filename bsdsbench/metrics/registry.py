@@ -239,7 +239,7 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
         paths = metric.parts(protocol, opt)
         if paths:
             _check_part_names(metric, paths)
-    if len({frozenset(values) for values in void_values.values()}) > 1:  # in any order
+    if len(set(map(frozenset, void_values.values()))) > 1:  # the order of values is no conflict
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
     unused = unused_settings(metrics, protocol)
