@@ -74,8 +74,9 @@ def with_errors(
         return run
     if run.by_official_solver:
         raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
-    # The first metric that can count its errors by class
-    metric = next((m for m in map(registry.get, run.metrics) if m.has_errors), None)
+    # The first metric that can count its errors by class. A depth run has no matches without edges
+    counted_names = [name for name in run.metrics if "matches" in run.records[0].counts[name]]
+    metric = next((m for m in map(registry.get, counted_names) if m.has_errors), None)
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)  # the files of the run

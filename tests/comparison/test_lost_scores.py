@@ -65,6 +65,13 @@ def test_other_metrics_refuse(folders):
     refused("pixel matches no pixels", counted, *folders, metrics="pixel", errors=True)
 
 
+def test_a_depth_run_without_edges_matches_no_pixels():
+    depth = np.full((20, 30), 4.0)
+    depth[5:15, 8:20] = 2
+    run = bb.evaluate_items([("a", depth, depth)], "depth", metrics="depth", workers=1)
+    refused("depth matches no pixels", with_errors, run)
+
+
 def test_runs_are_stored_resumed_merged_and_streamed_with_the_classes(folders, both, tmp_path):
     whole = bb.Evaluation.load(both[0])
     counts = [record.counts["boundary"] for record in whole.records]
