@@ -11,7 +11,7 @@ from bsdsbench.errors import DataError, Setting, refuse_unless_forced
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import reference_notes, summarize_reasons
+from bsdsbench.results.score_tables import count_notes, reference_notes, summarize_reasons
 from bsdsbench.text import counted, shared_names
 
 
@@ -73,6 +73,8 @@ def comparable(
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     notes += _official_notes(runs)
+    if not strict:  # a check of a run against its own baseline finds equal counts
+        notes += count_notes(restricted.runs)
     notes = [*restricted.notes, *notes, *reference_notes(restricted.runs), *problems]
     return ComparableRuns(restricted.runs, notes)
 

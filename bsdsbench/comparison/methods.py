@@ -47,7 +47,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, ExtraRow, table_footer
+from bsdsbench.results.score_tables import METHOD, ExtraRow, image_numbers, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted, shared_names
@@ -291,10 +291,10 @@ def means_table(
         [method.name, *mean_cells(method, shown, spread)] for method in methods
     ]
     rows += [_published_row(published, shown) for published in extra]
-    footer: Any = table_footer(runs_of(methods))
-    n_images = counted(len(methods[0].runs[0].records), "image")
+    runs = runs_of(methods)
+    footer: Any = table_footer(runs)
     footer["notes"] = [spread.note, *footer["notes"], *notes]
-    footer["sentence"] = f"Scores on {n_images}: {spread.words}"
+    footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
 

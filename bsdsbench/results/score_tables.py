@@ -85,9 +85,50 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     return {
         "caption": f"protocol {runs[0].described}" if is_same else "",
         "reading": reading_line(runs),
-        "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
+        "notes": [*left_out_notes(left_out), *lines, *count_notes(runs), *reference_notes(runs)],
         "signatures": signature_lines(signatures),
     }
+
+
+def image_numbers(runs: Sequence[Evaluation]) -> str:
+    """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
+    sizes = [len(run.records) for run in runs]
+    smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
+    return f"{smallest}{counted(max(sizes), 'image')}"
+
+
+def count_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each run with missing predictions, and for runs with equal counts.
+
+    Equal counts in every image mean that one run was given twice, or that the seed of a method was
+    never set. The standard deviation over such runs is too small.
+    """
+    lines: list[str] = []
+    alike: list[list[Evaluation]] = []  # runs with equal counts
+    for run in runs:
+        # "none" is the storage format of a missing prediction
+        if missing := [record.image_id for record in run.records if record.form == "none"]:
+            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
+            names = listed(missing, MOST_NAMED)
+            lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
+        equal = next((group for group in alike if _has_equal_counts(group[0], run)), None)
+        if equal is None:
+            alike.append([run])
+        else:
+            equal.append(run)
+    for group in alike:
+        if len(group) > 1:
+            named = listed([run.name for run in group], MOST_NAMED)
+            lines.append(f"{named}: equal counts in every image, as from one set of predictions.")
+    return lines
+
+
+def _has_equal_counts(a: Evaluation, b: Evaluation) -> bool:
+    """Return True if two runs have the same images with equal counts of the same metrics."""
+    if not a.records or a.image_ids != b.image_ids or a.metrics != b.metrics:
+        return False
+    pairs = zip(a.records, b.records, strict=True)
+    return all(x.counts[name].equals(y.counts[name]) for x, y in pairs for name in a.metrics)
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
@@ -330,17 +371,12 @@ def score_tables(
     is_single, has_chosen = n_rows == 1, columns is not None
     contents = "scores" if is_single else f"{n_rows} methods"
     names: dict[str, None] = {}  # of all metrics, in the order of the runs
-    sizes = []
     for run in runs:
         names |= dict.fromkeys(run.metrics)
-        sizes.append(len(run.records))
     if runs[0].records:
-        images = runs[0].set_line
-        if min(sizes) < max(sizes):
-            images = f"{min(sizes)} to {max(sizes)} images"
-        elif runs[0].signature.set.startswith("set:"):  # an unknown set
-            images = counted(sizes[0], "image")
-        contents += f" on {images}"
+        known = not runs[0].signature.set.startswith("set:")
+        has_equal_sizes = len({len(run.records) for run in runs}) == 1
+        contents += f" on {runs[0].set_line if known and has_equal_sizes else image_numbers(runs)}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]

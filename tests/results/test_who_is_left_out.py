@@ -9,6 +9,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
+from bsdsbench.comparison.method import Spread
+from bsdsbench.comparison.methods import means_table
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables, summarize_reasons
@@ -52,6 +54,36 @@ def test_everyone_who_is_left_out_is_named(folders, tmp_path, metric):
     assert [*filter(None, reasons)] == [*run.left_out.values()]
     call("report", out, "-o", page, "--no-pictures", "--n-boot", 5)
     assert "2 of 5 images; left out: b (no prediction), c (" in page.read_text()
+
+
+def test_who_counts_as_empty_is_named_in_every_table(folders, tmp_path):
+    """`--missing zero` scores an image without a file: the table says which."""
+    pred, gt = folders
+    for name in "ce":
+        np.save(pred / f"{name}.npy", np.load(gt / f"{name}.npy").astype(float))
+    runs = [counted(pred, gt, missing="zero", name="a")]
+    np.save(pred / "b.npy", np.eye(30, 40))
+    runs.append(counted(pred, gt, name="b"))
+    line = "a: no prediction for b, counted as empty (1 of 5 images)."
+    for tables in (score_tables(runs[:1]), score_tables(runs), bb.compare(runs, n_boot=5).tables()):
+        assert any(line.removesuffix(".") in str(note) for note in tables[0].notes)
+
+
+def test_equal_counts_of_two_runs_are_said():
+    """One seed evaluated twice halves the spread: it is said in every table of such runs."""
+    rng = np.random.default_rng(0)
+    maps = [rng.random((20, 20)) for _ in range(2)]
+    runs = [
+        bb.evaluate_items([("a", map_, [np.eye(20)])], "bsds500", name=name, workers=1)
+        for name, map_ in zip("xyz", (maps[0], maps[1], maps[0]), strict=True)
+    ]
+    line = "m/x, m/z: equal counts in every image"
+    method = bb.Method("m", runs)
+    compared = bb.compare_methods([method], n_boot=5).tables()[0]
+    means = means_table([method], Spread.SD, None)
+    assert all(any(line in str(note) for note in table.notes) for table in (compared, means))
+    assert not any("equal counts" in str(note) for note in score_tables(runs[:2])[0].notes)
+    assert not check(runs[0], Baseline.of(runs[2])).notes
 
 
 def test_nobody_is_named_where_all_are_there(folders):
