@@ -9,9 +9,9 @@ from typing import NamedTuple
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.errors import DataError, Setting, refuse_unless_forced
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.comparability import count_notes, pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import count_notes, reference_notes, summarize_reasons
+from bsdsbench.results.score_tables import reference_notes, summarize_reasons
 from bsdsbench.text import counted, shared_names
 
 

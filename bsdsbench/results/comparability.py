@@ -20,6 +20,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import ImageRecord, Values
+from bsdsbench.text import counted, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -244,3 +245,37 @@ def forbidden(runs: Sequence[Evaluation]) -> list[str]:
     """Return one line for each of the `pair_differences` that forbids a comparison."""
     listed = pair_differences(runs)
     return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]
+
+
+def count_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each run with missing predictions, and for runs with equal counts.
+
+    Equal counts in every image mean that one run was given twice, or that the seed of a method was
+    never set. The standard deviation over such runs is too small.
+    """
+    lines: list[str] = []
+    alike: list[list[Evaluation]] = []  # runs with equal counts
+    for run in runs:
+        # "none" is the storage format of a missing prediction
+        if missing := [record.image_id for record in run.records if record.form == "none"]:
+            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
+            names = listed(missing)
+            lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
+        equal = next((group for group in alike if _has_equal_counts(group[0], run)), None)
+        if equal is None:
+            alike.append([run])
+        else:
+            equal.append(run)
+    for group in alike:
+        if len(group) > 1:
+            named = listed([run.name for run in group])
+            lines.append(f"{named}: equal counts in every image, as from one set of predictions.")
+    return lines
+
+
+def _has_equal_counts(a: Evaluation, b: Evaluation) -> bool:
+    """Return True if two runs have the same images with equal counts of the same metrics."""
+    if not a.records or a.image_ids != b.image_ids or a.metrics != b.metrics:
+        return False
+    pairs = zip(a.records, b.records, strict=True)
+    return all(x.counts[name].equals(y.counts[name]) for x, y in pairs for name in a.metrics)

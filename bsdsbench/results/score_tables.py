@@ -16,7 +16,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.comparability import count_notes, pair_differences
 from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
@@ -95,40 +95,6 @@ def image_numbers(runs: Sequence[Evaluation]) -> str:
     sizes = [len(run.records) for run in runs]
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
     return f"{smallest}{counted(max(sizes), 'image')}"
-
-
-def count_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each run with missing predictions, and for runs with equal counts.
-
-    Equal counts in every image mean that one run was given twice, or that the seed of a method was
-    never set. The standard deviation over such runs is too small.
-    """
-    lines: list[str] = []
-    alike: list[list[Evaluation]] = []  # runs with equal counts
-    for run in runs:
-        # "none" is the storage format of a missing prediction
-        if missing := [record.image_id for record in run.records if record.form == "none"]:
-            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
-            names = listed(missing, MOST_NAMED)
-            lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
-        equal = next((group for group in alike if _has_equal_counts(group[0], run)), None)
-        if equal is None:
-            alike.append([run])
-        else:
-            equal.append(run)
-    for group in alike:
-        if len(group) > 1:
-            named = listed([run.name for run in group], MOST_NAMED)
-            lines.append(f"{named}: equal counts in every image, as from one set of predictions.")
-    return lines
-
-
-def _has_equal_counts(a: Evaluation, b: Evaluation) -> bool:
-    """Return True if two runs have the same images with equal counts of the same metrics."""
-    if not a.records or a.image_ids != b.image_ids or a.metrics != b.metrics:
-        return False
-    pairs = zip(a.records, b.records, strict=True)
-    return all(x.counts[name].equals(y.counts[name]) for x, y in pairs for name in a.metrics)
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
