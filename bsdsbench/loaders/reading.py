@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, white_above
+from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
@@ -108,6 +109,8 @@ class ReadOptions:
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
         binary = is_binary(values)
+        if self.truth and self.cut is not None and not _distinct_values(values):
+            refuse_jpeg_noise(values, _white_of(values), self.cut, what)
         try:
             if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
                 levels = _listed(_distinct_values(values))

@@ -137,6 +137,23 @@ def test_the_cut_of_a_preset_just_above_zero_says_nothing_of_a_third_value(third
         counted(pred, gt, protocol.replace(gt_threshold=0.01), metrics=metric)
 
 
+@pytest.mark.parametrize("preset", ["crack-aiu", "crack"])
+@pytest.mark.parametrize("kind", ["jpg", "png"])
+def test_noise_of_jpeg_is_no_object_of_a_preset_that_cuts_above_zero(preset, kind, tmp_path):
+    metric = "aiu" if preset == "crack-aiu" else "pixel"
+    for k in range(2):
+        lossy = iio.imread(write(tmp_path / "jpg", k, np.uint8(255) * DISK, "jpg"))
+        write(tmp_path / "gt", k, lossy, kind)
+    pred = predictions(tmp_path / "pred", metric)
+    protocol = bb.Protocol.preset(preset)
+    words = "gt_threshold=0.5 if it is noise of JPEG.*gt_threshold=0.004 if it is object"
+    refused(words, counted, pred, tmp_path / "gt", protocol, metrics=metric)
+    for cut in (0.004, 0.5):
+        run = counted(pred, tmp_path / "gt", protocol.replace(gt_threshold=cut), metrics=metric)
+        score = run.score(metric)
+        assert ((score.aiu if metric == "aiu" else score.ods.f) == 1) == (cut == 0.5)
+
+
 @pytest.mark.parametrize("values", [(0, 0.5, 1), (0, 1, 2, 255), (0, 30000, 65535)])
 def test_other_third_values_are_refused(values, tmp_path):
     maps = np.array(values)[(np.arange(60) // 8) % len(values)] * np.ones((48, 1))

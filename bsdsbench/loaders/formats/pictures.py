@@ -24,7 +24,7 @@ import numpy as np
 
 from bsdsbench import io as bounded
 from bsdsbench.arguments import F8, Bool
-from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem
+from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem, Setting
 from bsdsbench.images import Map, one_channel, suggest_one_map, white_above
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
@@ -341,6 +341,22 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     if mode == "1" and tags.get(262) == 0 and "tifffile" in str(tags.get(305)):
         fix = "save mask.astype(numpy.uint8) * 255"
         raise FaultError("has 1 bit, whose True tifffile saves as black, expected 8 bits", fix=fix)
+
+
+def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
+    """Raise DataError if a `cut` below 1/255 would turn noise of JPEG in a mask (H, W) into object.
+
+    A cut is a fraction of `white`; presets of cracks take every value above 0. Of the gray below
+    one half, a JPEG of quality 50 to 95 has 86 % and more below an eighth, a mask that was resized
+    between its pixels or blurred less. `what` names the mask.
+    """
+    is_dark = (mask > 0) & (mask < white / 2) & (cut < 1 / 255)
+    n_faint, n_object = np.sum(is_dark & (mask < white / 8)), np.sum(mask >= white / 2)
+    if n_object and n_faint >= max(0.85 * is_dark.sum(), 0.02 * n_object):
+        has = f"{what}: most gray is almost black, and object by gt_threshold = {cut:g}"
+        noise = Setting("gt_threshold", 0.5, "if it is noise of JPEG")
+        fixes = noise, Setting("gt_threshold", 0.004, "if it is object")
+        raise DataError(f"{has}, expected no noise", fix=fixes)
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
