@@ -25,7 +25,7 @@ def read_predicted_classes(
     file. If a mask is binarised, the prediction also holds the `evidence` of its original values,
     with which the binarisation of all masks of a set is checked.
     """
-    maps: list[Map] = []
+    maps: list[Map] = []  # one per file
     mask_options = options if options and options.kind is Kind.MASK else None
     palette = pictures.Palette.MASK if mask_options else pictures.Palette.INDICES
     for path in paths:
@@ -109,7 +109,7 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        if len(outlines) == len(classes) != categories.size:  # refined annotations
+        if len(outlines) == len(classes) != categories.size:  # refined: one outline per class
             categories = classes
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"

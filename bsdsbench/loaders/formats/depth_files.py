@@ -39,8 +39,8 @@ def parse_predicted_depth(
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
     A file with one array may give it any name. Among several arrays, the depth map is the one with
-    a name in _DEPTHS. If several have such names, it is the one with "pred" in its name. FaultError
-    is raised if this leaves several maps or none.
+    a name in _DEPTHS, such as "depth", "pred" or "disparity". If several have such names, it is the
+    one with "pred" in its name. FaultError is raised if this leaves several maps or none.
 
     `shape` is unused (common signature of the parsers).
     """
@@ -57,7 +57,8 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
     - boundaries: one map, True where the variable `edges` is nonzero; () without it
     - depth: the depth map; None if the file has none, but `edges` or a `matte`
-    - valid: True where all present maps of _VALID_NAMES are nonzero; None if there are none
+    - valid: True where all of `valid`, `mask_invalid` and `mask_transp` that are present are
+      nonzero (1 at valid pixels in iBims-1); None if there are none
     - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 
     If the file has a struct `data` (iBims-1), its fields are used instead of the variables. `path`
@@ -83,10 +84,10 @@ def binarise_matte(matte: NDArray[Any]) -> Bool:
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the (H, W) depth map of a file: its first variable in the order of _DEPTHS.
+    """Return the (H, W) depth map of a file: its first variable with a name in _DEPTHS.
 
-    If `needed` is True, the only array of a file is accepted under any name, and FaultError is
-    raised if there is no depth map. Otherwise, None is returned if there is none.
+    The names begin with "depth". If `needed` is True, the only array of a file is accepted under
+    any name, and FaultError is raised if there is no depth map. Otherwise, the result is then None.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS
@@ -104,7 +105,7 @@ def decode_dpt(data: bytes) -> NDArray[np.float32]:
     The file is little-endian: the float32 202021.25, the numbers of columns and rows as int32, and
     the values as float32, row by row.
     """
-    mark, cols, rows = struct.unpack("<fii", data[:12].ljust(12))
+    mark, cols, rows = struct.unpack("<fii", data[:12].ljust(12))  # padded if it is cut short
     if mark != _DPT_MARK:
         raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
     check_size((rows, cols), 4)

@@ -37,9 +37,9 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Decode an HDF5 file, and return its variables by name.
 
-    The variables of a MATLAB 7.3 file are returned as `matlab.decode_mat` returns those of older
-    MATLAB files, without internal variables ("#..."). The axes of arrays that other programs wrote
-    are not reversed. Raises FaultError if h5py is not installed.
+    In a MATLAB 7.3 file, which is HDF5 too, cells become lists, structs dicts, and the axes of
+    arrays, which MATLAB stores reversed, are put right. Arrays that other programs wrote keep their
+    axes. Internal variables ("#...") are left out. Raises FaultError if h5py is not installed.
     """
     try:
         import h5py
@@ -53,8 +53,9 @@ def read_hdf5(data: bytes) -> dict[str, object]:
     except (OSError, ValueError):
         raise FaultError("is damaged or cut short, expected a whole HDF5 file") from None
     with h5py.File(file_id) as file:
-        converter = _Converter(file, data.startswith(MATLAB_HEADER), Budget())
-        converter.budget.spend(len(file) * _ITEM_COST)
+        is_matlab = data.startswith(MATLAB_HEADER)
+        converter = _Converter(file, has_reversed_axes=is_matlab, budget=Budget())
+        converter.budget.spend(len(file) * _ITEM_COST)  # limits the number of variables
         names = [name for name in file if not name.startswith("#")]
         return {name: converter.convert(_follow_hard_link(file, name), 0) for name in names}
 
@@ -118,11 +119,12 @@ class _Converter:
         if not is_cell and item.dtype.kind not in "iufb":
             return None
         check_size(item.shape, item.dtype.itemsize)
-        self.budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
+        n_bytes = _ITEM_COST if is_cell else item.dtype.itemsize  # of each entry
+        self.budget.spend(math.prod(item.shape) * n_bytes)  # raises if the file decodes to too much
         array = np.asarray(item[()])
         if array.dtype == bool:  # any byte except 0 is True
             array = array.view(np.uint8) != 0
-        if is_cell:  # reversed axes in C order are MATLAB's column order
+        if is_cell:  # references to the items; reversed axes in C order are MATLAB's column order
             return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
         if self.has_reversed_axes or CLASS in item.attrs:
             array = array.T
@@ -149,10 +151,10 @@ def _check_chunks(item: h5py.Dataset) -> None:
     chunks are limited, and each compressed chunk is decoded once to check that its size is right.
     """
     properties = item.id.get_create_plist()
-    filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
+    filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]  # their ids
     if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
         raise FaultError("is compressed by an unknown filter, expected gzip or none")
-    if not item.chunks:
+    if not item.chunks:  # stored as one block
         return
     # HDF5 decodes a whole chunk, in addition to the array, into a buffer that doubles as it grows
     check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
@@ -167,5 +169,6 @@ def _check_chunks(item: h5py.Dataset) -> None:
         skipped_filters, raw = item.id.read_direct_chunk(offset)
         if skipped_filters:  # a bit mask; the chunk is stored without compression
             continue
+        # One byte more, to see if the chunk goes on. Shuffling does not change the size
         if len(zlib.decompressobj().decompress(raw, size + 1)) != size:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")

@@ -42,8 +42,10 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return the coordinates in the array `name` as float64 (N, width).
 
-    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
-    - width 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
+    `width` is the number of coordinates of one item:
+
+    - 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
+    - 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
 
     Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
     if a coordinate is NaN or has an absolute value of FAR or more.
@@ -66,7 +68,10 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the array `name` as (rows, columns), positive integers; None if it is absent."""
+    """Return the size in the array `name`, (rows, columns) as integers; None if it is absent.
+
+    Raises FaultError unless its first two numbers are positive whole numbers.
+    """
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -128,8 +133,8 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
-    pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # row column row column
-    if pixels.any() and pixels.max() <= 1:
+    pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column ..
+    if pixels.any() and pixels.max() <= 1:  # fractions of the image
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
     grid_size = _parse_size(arrays, "grid") or GRID
@@ -137,13 +142,14 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
         ends = _parse_coordinates(arrays, "lpos", 4)
     else:  # scaled from pixels counted from 1 to the grid, and kept inside, as L-CNN does
         grid = np.array([*grid_size, *grid_size])
-        ends = np.clip((pixels - 1) * (grid / np.array([*size, *size])), 0, grid - 1e-4)
+        scale = grid / np.array([*size, *size])
+        ends = np.clip((pixels - 1) * scale, 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
         places = _parse_coordinates(arrays, "junc", 2)
         junctions = np.pad(places, ((0, 0), (0, 1)))  # adds a column of scores, all 0
-    on_grid = Lines(ends, np.zeros(len(ends)), junctions, grid_size)
-    return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
+    lines = Lines(ends, scores=np.zeros(len(ends)), junctions=junctions, grid=grid_size)
+    return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": lines}
 
 
 def _read_image_size(path: Path) -> _Size:
@@ -224,7 +230,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     FaultError if a fragment is not numeric, or has an index outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
-    is_edge = np.zeros(shape[0] * shape[1], bool)
+    is_edge = np.zeros(shape[0] * shape[1], bool)  # one entry per pixel, column after column
     for fragment in fragments if isinstance(fragments, list) else [fragments]:
         if not is_numeric(fragment) or fragment.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
@@ -257,8 +263,8 @@ def _to_angles(values: NDArray[Any]) -> F8:
 def _sample_line(start: F8, end: F8) -> F8:
     """Return n evenly spaced points (row, column) on a straight line, both ends included.
 
-    n is the length of the line, rounded up. If n is 1, the only point is `end`. The result is
-    float64 (n, 2).
+    n is the length of the line, rounded up. If it is 1, the only point is `end`; if it is 0, there
+    is none. The result is float64 (n, 2).
 
     >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -266,16 +272,16 @@ def _sample_line(start: F8, end: F8) -> F8:
     n = int(np.ceil(np.hypot(*(end - start))))
     if n < 2:
         return np.array([end])[:n]
-    places: F8 = start + np.arange(n)[:, None] * (end - start) / (n - 1)
-    places[-1] = end  # exactly, without the rounding of the sum
-    return places
+    points: F8 = start + np.arange(n)[:, None] * (end - start) / (n - 1)
+    points[-1] = end  # exactly, without the rounding of the sum
+    return points
 
 
 def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
     `lines` (N, 4) holds row, column, row, column of the two ends, in pixels counted from 1. As in
-    the reference program, only the points of `_sample_line` are drawn, so a line may have gaps.
+    the reference program, only points about one pixel apart are drawn, so a line may have gaps.
     Points above or left of the image move to its border; those below or right raise DataError.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
@@ -283,8 +289,8 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """
     drawn = np.zeros(shape, bool)
     for line in np.asarray(lines, np.float64).reshape(-1, 4):
-        places = _sample_line(line[:2], line[2:])
-        pixels = np.maximum(_round_half_up(places), 1) - 1
+        points = _sample_line(line[:2], line[2:])  # (n, 2)
+        pixels = np.maximum(_round_half_up(points), 1) - 1  # counted from 0
         if pixels.size and (pixels.max(axis=0) >= shape).any():
             row, column = pixels.max(axis=0) + 1
             inside = f"{shape[0]} x {shape[1]}"
@@ -310,9 +316,10 @@ def _draw_predicted_lines(
     in_grid = np.asarray(lines, np.float64).reshape(-1, 4)
     in_image = in_grid * np.array([*shape, *shape]) / np.array([*grid, *grid])
     for line, score in zip(in_image, np.asarray(scores, np.float64), strict=True):
-        places = _sample_line(line[:2], line[2:])
-        # Counted from 1, the pixel of coordinate p is floor(p); below 1, it is the first pixel
-        pixels = np.clip(_round_half_up(places - 0.5), 1, np.array(shape)) - 1
+        points = _sample_line(line[:2], line[2:])  # (n, 2), about one pixel apart
+        # Counted from 1, the pixel of coordinate p is floor(p), which is p - 0.5 rounded half up,
+        # and at least 1. Counted from 0, it is one less
+        pixels = np.clip(_round_half_up(points - 0.5), 1, np.array(shape)) - 1
         rows, columns = pixels.T
         best[rows, columns] = np.maximum(best[rows, columns], score)
     return best

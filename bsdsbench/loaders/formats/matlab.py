@@ -53,14 +53,15 @@ def decode_mat(data: bytes) -> dict[str, object]:
         return read_hdf5(data)
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
-    file = _Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
+    order = "<" if data[126:128] == b"IM" else ">"  # the letters MI, written as a 16-bit number
+    file = _Reader(memoryview(data), order, Budget(), position=128)
     variables = {}
-    while len(data) - file.position >= 8:
+    while len(data) - file.position >= TAG_BYTES:
         kind, body = file.read_element()
         if kind == COMPRESSED:
             kind, body = file.inflate(body)
         if kind == MATRIX and len(body):
-            name, value = _Reader(body, file.order, file.budget).read_variable(0)
+            name, value = _Reader(body, file.order, file.budget).read_variable(depth=0)
             variables[name] = value
     return variables
 
@@ -124,7 +125,10 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Decompress an element up to the size in its inner tag, and return the element inside."""
+        """Decompress the data of a compressed element, and return the one element inside.
+
+        The data begin with the tag of the element inside, its type and size, which must be right.
+        """
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
         except ImportError:
@@ -133,8 +137,8 @@ class _Reader:
         tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
         if len(tag) < TAG_BYTES:
             raise FaultError(TOO_SHORT)
-        kind, size = struct.unpack(self.order + "II", tag)
-        self.budget.spend(size + TAG_BYTES)
+        kind, size = struct.unpack(self.order + "II", tag)  # two unsigned 32-bit words
+        self.budget.spend(size + TAG_BYTES)  # refuses too much before it is decompressed
         stream = decompressobj()
         raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
         if len(raw) != size + TAG_BYTES or not stream.eof:
@@ -149,21 +153,21 @@ class _Reader:
         classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
         Raises FaultError for complex, damaged or too deeply nested variables.
         """
-        flags_words, dims = self.read_numbers(), self.read_numbers()
+        flag_words, dimensions = self.read_numbers(), self.read_numbers()
         name = bytes(self.read_element().body).decode("latin-1")
-        if flags_words.size != 2 or flags_words.dtype.kind != "u" or dims.dtype.kind != "i":
+        if flag_words.size != 2 or flag_words.dtype.kind != "u" or dimensions.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {EXPECTED_INTACT}")
-        shape = tuple(dims.tolist())
+        shape = tuple(dimensions.tolist())
         if not 2 <= len(shape) <= 8 or min(shape) < 0:
             raise FaultError(f"an array of {len(shape)} dimensions, {EXPECTED_INTACT}")
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
-        array_class, flags = int(flags_words[0]) & 0xFF, int(flags_words[0]) >> 8
+        array_class, flags = int(flag_words[0]) & 0xFF, int(flag_words[0]) >> 8
         is_logical = bool(flags & LOGICAL)
         value: Any = None
         if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")
-        if array_class in CLASSES:
+        if array_class in CLASSES:  # numbers; the dtype "?" is bool
             value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[array_class]))
         elif array_class == SPARSE:
             value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
@@ -188,13 +192,17 @@ class _Reader:
         return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read a CSC matrix (row indices, column pointers, values) as a dense array of `shape`."""
+        """Read a sparse matrix as a dense array of `shape`.
+
+        It is stored by columns (CSC): the row index of each value, the index of the first value of
+        each column, followed by the number of values, and the values.
+        """
         from scipy.sparse import csc_array
 
         check_size(shape, 8)
         self.budget.spend(math.prod(shape) * 8)
         rows, starts, values = self.read_numbers(), self.read_numbers(), self.read_numbers()
-        count = int(starts[-1]) if starts.size else -1
+        count = int(starts[-1]) if starts.size else -1  # more values may be stored, but are unused
         try:
             array = csc_array((values[:count].astype(dtype), rows[:count], starts), shape)
             array.check_format()
@@ -206,11 +214,14 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the values of `count` items of a cell or struct; an empty one gives (0, 0)."""
+        """Return the values of `count` items of a cell or struct, at the nesting level `depth`.
+
+        Each is an element of the type MATRIX. One without data is an empty array (0, 0).
+        """
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
-        self.budget.spend(count * _ITEM_COST)
+        self.budget.spend(count * _ITEM_COST)  # memory of the Python objects
         values = []
         for _ in range(count):
             kind, body = self.read_element()
@@ -237,8 +248,9 @@ class _Reader:
         names = []
         for start in range(0, len(text), length):
             names.append(text[start : start + length].partition(b"\0")[0].decode("latin-1"))
-        values = iter(self.read_items(count * len(names), depth))
+        values = self.read_items(count * len(names), depth)
         structs = []
-        for _ in range(count if names else 0):
-            structs.append(dict(zip(names, values, strict=False)))  # the next value of each name
+        for k in range(count if names else 0):
+            of_struct = values[k * len(names) : (k + 1) * len(names)]
+            structs.append(dict(zip(names, of_struct, strict=True)))
         return structs[0] if count == len(structs) == 1 else structs

@@ -121,9 +121,13 @@ def _sort_by_threshold(rows: F8) -> F8:
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold."""
+    """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
+
+    A row has a threshold and four pixel counts: matched and all pixels of the ground truth, matched
+    and all pixels of the prediction. Raises FileFormatError if they are no whole numbers.
+    """
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
-    counts = rows[:, 1:]
+    counts = rows[:, 1:]  # (T, 4)
     with errors_naming(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
         # float64 holds every whole number up to 2**53
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
@@ -150,18 +154,18 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     for name, n_columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
-        most = SBD_COLUMNS if name == "eval_bdry.txt" else n_columns
-        rows = _read_rows(root / name, most, AT_LEAST.get(name, n_columns))
+        most = SBD_COLUMNS if name == "eval_bdry.txt" else n_columns  # SBD's programs append AP
+        rows = _read_rows(root / name, most, AT_LEAST.get(name, n_columns))  # NaN if missing
         if np.isnan(rows[:, n_columns:]).all():
             rows = rows[:, :n_columns]
-        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
-            rows[:, 4:] = np.nan  # rows of 4 to 6 numbers
+        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():  # rows of 4 to 6 numbers
+            rows[:, 4:] = np.nan
         tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
         with errors_naming(root / name, "an official table"):
             _check_shares(name, tables[name])
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
-        for path in sorted(root.glob(f"{place}*{EV1}")):
+        for path in sorted(root.glob(f"{place}*{EV1}")):  # ID_ev1.txt
             ev1[id_of(path.name[: -len(EV1)])] = _read_ev1(path)
     if not tables and not ev1:
         expected = f"a run (result.json), or official files ({next(iter(COLUMNS))} or ID{EV1})"
@@ -190,8 +194,9 @@ def format_boundary_tables(
     for first in range(0, n_images, BLOCK):  # in blocks, to limit the memory
         block = slice(first, first + BLOCK)
         best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
+        # Threshold, recall, precision and F of each image: (4, n) -> (n, 4)
         image_rows[block, 1:] = np.transpose(list(best_points.values()))
-    _, *ois = score["ois"].values()  # without the threshold
+    _, *ois = score["ois"].values()  # recall, precision and F, without the threshold
     curve_rows = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
     summary = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]  # an undefined AP is 0
     yield "eval_bdry.txt", format_rows([summary])
@@ -206,15 +211,15 @@ def format_boundary_tables(
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
     """Yield the text of ID_ev1.txt for each of N images.
 
-    A line has a threshold and its four counts in `matches` (N, T, 4), formatted as by
-    `format_rows`. Each count that occurs is formatted only once, which halves the time.
+    A line has a threshold and its four counts in `matches` (N, T, 4), each as by C's "%10g", with
+    a blank between them. Each count that occurs is formatted only once, which halves the time.
     """
-    n_numbers = int(matches.max(initial=0)) + 1
-    if n_numbers > matches.size:
+    n_numbers = int(matches.max(initial=0)) + 1  # the numbers that may occur are 0 .. the maximum
+    if n_numbers > matches.size:  # formatting all of them would take longer
         for counts in matches:
             yield format_rows(np.column_stack([thresholds, counts]))
         return
-    texts = [f" {number:10g}" for number in range(n_numbers)]
+    texts = [f" {number:10g}" for number in range(n_numbers)]  # text of each number
     starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
     for counts in matches.tolist():
         lines = []

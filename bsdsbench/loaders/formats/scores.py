@@ -72,7 +72,11 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a UTF-8 table of labels and scores, with the parameters of `read_scores`."""
+    """Parse a table of labels and scores, one sample per row.
+
+    `count` and `cluster` are the names of the columns with each sample's number of instances and
+    with its group, if any.
+    """
     text = decode_text(data)
     first_line = text.lstrip().partition("\n")[0]
     delimiter = separator_of(first_line, " ")
@@ -92,9 +96,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     for name in names:
         if name.lower() in _WEIGHTS and name not in (count, cluster):
             warn(InputWarning(f"column {name!r} is not used: every row counts once"))
-    columns = _choose_columns(names, count, cluster)
+    columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
     cluster_column = None if cluster is None else names.index(cluster)
-    values = array("d")
+    values = array("d")  # of all rows, one after another; reshaped at the end
     clusters = list[str]()
     for row in rows:
         if len(row) != len(names):
@@ -109,8 +113,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         except ValueError:
             cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
             is_label = not _is_number(row[columns[0]])
-            expected = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
-            expected = expected if is_label else _EXPECTED
+            of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
+            expected = of_labels if is_label else _EXPECTED
             fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
             raise FaultError(fault) from None
     table = np.array(values).reshape(-1, len(columns))
@@ -139,10 +143,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
         if len(names) != 2:
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     else:
-        label_columns, score_columns = (
-            [k for k, name in enumerate(names) if name.lower() in known]
-            for known in (_LABEL_NAMES, _SCORE_NAMES)
-        )
+        label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
+        score_columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
         if len(label_columns) == len(score_columns) == 1:
             columns = label_columns + score_columns
         elif len(names) != 2 or label_columns or score_columns:
