@@ -76,7 +76,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     p, r = check_columns("share", precision=p, recall=r)
     if r.size == 0:
         return 0.0
-    if rule == "bsds":
+    if rule == "bsds":  # the rule needs no thresholds: number the points instead
         return float(area(PRCurve(np.arange(r.size, dtype=np.float64), p, r)))
     if r[0] > r[-1]:
         p, r = p[::-1], r[::-1]
@@ -95,11 +95,9 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    Points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area is the
-    same for any number of positives. The number 1 is used, so that TP equals recall.
-
-    Raises DataError if precision is 0 at a recall above 0, or if false positives decrease along the
-    curve by more than rounding.
+    Points with a recall above 0 are converted to counts for `davis_goadrich_area`, which raises
+    DataError if false positives decrease. The area is the same for any number of positives. The
+    number 1 is used, so that TP equals recall.
     """
     has_tp = recall > 0
     p, tp = precision[has_tp], recall[has_tp]
@@ -110,7 +108,7 @@ def _count_linear_area(precision: F8, recall: F8) -> float:
     # Where FP decreases only by rounding, it is raised to the largest FP before it
     largest_fp_so_far = np.maximum.accumulate(fp)
     falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
-    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), 1)
+    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), positives=1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
@@ -331,7 +329,8 @@ def area_table(
     Parameters
     ----------
     labels, scores, reading : as in `pr`
-        The samples and the meaning of labels. Errors and warnings are those of `pr`.
+        The class and the score of each sample, and how labels are read ("auto": 0 and 1, or -1 and
+        1). Errors and warnings are those of `pr`.
 
     Returns
     -------
@@ -346,10 +345,11 @@ def area_table(
     17
     """
     values = _compute_areas(read_samples(labels, scores, reading))
-    return tuple(
-        AreaRow(k, "ROC" if k in _ROC_AREAS else "PR", values.get(k, np.nan), *description)
-        for k, description in _DESCRIPTIONS.items()
-    )
+    rows = []
+    for name, (points, ties, start, rule) in _DESCRIPTIONS.items():
+        space = "ROC" if name in _ROC_AREAS else "PR"
+        rows.append(AreaRow(name, space, values.get(name, np.nan), points, ties, start, rule))
+    return tuple(rows)
 
 
 def point_areas(
@@ -363,10 +363,10 @@ def point_areas(
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    hull = roc_convex_hull(fps / n, tps / p)
+    hull = roc_convex_hull(fps / n, tps / p)  # its corners, fpr and tpr
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
-    whole_tp = interpolate_pr(tps, fps, p)
-    has_predictions = tps + fps > 0
+    whole_tp = interpolate_pr(tps, fps, p)  # PR points, with one at each whole TP
+    has_predictions = tps + fps > 0  # where precision is defined
     given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
     auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
@@ -386,25 +386,23 @@ def point_areas(
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
         ("ROC hull", "trapezoid", trapezoids(*hull)),
     ]
-    return tuple(
-        AreaRow(name, space, value, "as given", "-", "-", rule)
-        for space, areas in (("PR", pr_areas), ("ROC", roc_areas))
-        for name, rule, value in areas
-    )
+    rows = []
+    for space, areas in (("PR", pr_areas), ("ROC", roc_areas)):
+        for name, rule, value in areas:
+            row = AreaRow(name, space, value, points="as given", ties="-", start="-", rule=rule)
+            rows.append(row)
+    return tuple(rows)
 
 
 def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
-    Returns a dict from the keys of `_DESCRIPTIONS` to areas. Some areas may be missing:
-
-    - If there are no positives, all areas are missing.
-    - If a score is inf, the areas of scikit-learn are missing, because it rejects inf.
-    - If there are no scores, or if a score is outside [0, 1], the BSDS area is missing.
-
-    If there are no negatives, ROC areas are NaN, and PR areas that need both totals are 1.
+    Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
+    positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
+    if one is outside [0, 1]. Without negatives, ROC areas are NaN, and PR areas that need both
+    totals are 1.
     """
-    merged = rank(samples, "merge")
+    merged = rank(samples, "merge")  # counts at each distinct score
     if not merged.positives:
         return {}
     areas: dict[str, Any] = {}
@@ -430,7 +428,7 @@ def _vlfeat_areas(samples: Samples) -> dict[str, float]:
     Returns a dict from VLFeat's names, such as "VLFeat ap", to the values of PR and ROC areas.
     """
     ranking = rank(samples, "sample")
-    curve = pr_from_ranking(ranking)
+    curve = pr_from_ranking(ranking)  # `ap_11`: AP as the mean over 11 recall levels
     return {
         "VLFeat ap": curve.ap,
         "VLFeat auc": curve.auc,
@@ -449,6 +447,8 @@ def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
     p, n = ranking.positives, ranking.negatives
     achievable = auccalculator = 1.0
     if n:
+        # Achievable by mixing the classifiers at two thresholds at random: the convex hull in ROC
+        # space, converted to PR space
         achievable = auc_pr(*achievable_pr(ranking.fp / n, ranking.tp / p, p, n))
         auccalculator = auccalculator_areas(ranking.tp, ranking.fp, p, n).pr
     return {
@@ -493,7 +493,7 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
     ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
     tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]  # the largest precision from here on
     levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently from i/100
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
@@ -510,7 +510,7 @@ def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
     predicted positive.
     """
     # The counts at a threshold are those of the ranking's smallest threshold at or above it.
-    # Thresholds are negated because searchsorted needs ascending order.
+    # Thresholds are negated because searchsorted needs ascending order
     point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[point], ranking.fp[point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

@@ -104,7 +104,7 @@ def pr_to_roc(
         fpr = n_positive * r * (1 / p - 1) / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
-    is_possible = has_no_tp | (fpr <= 1 + _RATE_SLACK)
+    is_possible = has_no_tp | (fpr <= 1 + _RATE_SLACK)  # up to rounding
     is_impossible = ~is_possible
     if is_impossible.any():
         k = int(is_impossible.argmax())
@@ -318,7 +318,8 @@ def crossings(
     Parameters
     ----------
     a, b, space, within, lines : as in `dominates`
-        The curves and how they are compared.
+        Two curves, each (fpr, tpr) or (precision, recall); "roc" or "pr"; the range of x in which
+        they are compared; how PR points are joined, with "counts" linear or by "straight" lines.
 
     Examples
     --------
@@ -352,8 +353,8 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
     """Return the points at which two polylines cross, from left to right.
 
     They cross where the difference of their heights changes its sign from one nonzero entry of
-    `heights` to the next. If the polylines are equal between these entries, the first point at
-    which they are equal is the crossing.
+    `heights` to the next. Between two entries both are straight. If the polylines are equal between
+    the nonzero entries, the first point at which they are equal is the crossing.
     """
     x, height_a, height_b, difference = heights
     sign = np.sign(difference)
@@ -363,11 +364,13 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
             continue
         if j > i + 1:  # the polylines are equal between i and j
             crossings.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:  # a vertical segment: take the height at which it meets the other line
+        elif x[i] == x[j]:
+            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
+            # from below, so the other has the larger of the heights at i
             falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
             meeting_height = min if falls else max
             crossings.append((x[i], meeting_height(height_a[i], height_b[i])))
-        else:  # both are straight from i to j
+        else:
             share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
             crossing_x = x[i] + share * (x[j] - x[i])
             crossings.append((crossing_x, height_a[i] + share * (height_a[j] - height_a[i])))
@@ -395,9 +398,8 @@ def _heights(
     """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
 
     x is FPR or recall, and `within` is its range. In PR space the range ends where the shorter
-    curve ends. The other arguments are those of `dominates`. A difference of the heights that is
-    within rounding becomes 0. Raises DataError if the range is empty or leaves [0, 1], or if
-    `space` or `lines` is unknown.
+    curve ends, and `lines` tells how points are joined: with "counts" that change linearly, or by
+    "straight" lines. A difference of the heights that is within rounding becomes 0.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -411,6 +413,7 @@ def _heights(
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
+    # A line may be vertical at a position, so there is a height left and one right of each
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
     largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
@@ -422,9 +425,9 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
-    The two heights at a position differ if the polyline is vertical there. The result (2n - 2,) is
-    ordered as in `_Heights`: right of position 0, left of position 1, right of position 1, ...,
-    left of the last position.
+    The two heights at a position differ if the polyline is vertical there. They are returned in
+    this order, (2n - 2,): right of position 0, left of position 1, right of position 1, ..., left
+    of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical
@@ -446,7 +449,6 @@ def _roc_polyline(curve: Curve) -> _Polyline:
     """Return a ROC curve, given in either direction, as a polyline from (0, 0) to (1, 1).
 
     End points with undefined FPR (NaN, from a conversion to ROC space) are dropped with a warning.
-    Raises DataError if FPR both rises and falls, or is outside [0, 1].
     """
     _check_pair(curve, "FPR, TPR")
     fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
@@ -461,12 +463,12 @@ def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
 
     - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
       one point, with the precision at the next higher recall.
-    - With lines="counts", TP and FP are interpolated linearly instead of precision. x is recall and
-      y is -FP/P, where P is the number of positives. Points with recall 0 are replaced by (0, 0).
+    - With lines="counts", TP and FP are interpolated linearly instead of precision. x is recall,
+      which is TP/P for P positives, and y is -FP/P: straight lines are then linear in the counts,
+      and fewer false positives are higher. Points with recall 0 are replaced by (0, 0).
 
     End points with undefined precision (NaN, from a conversion to PR space) are dropped with a
-    warning. Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall
-    above 0, or if the precision of such a point is not above 0.
+    warning.
     """
     _check_pair(curve, "precision, recall")
     precision, recall = without_undefined_ends(curve[0], curve[1], "precision")

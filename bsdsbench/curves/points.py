@@ -82,9 +82,9 @@ class CurvePoints(TabularCurve):
         for name, total in (("positives", positives), ("negatives", negatives)):
             if not np.isnan(total):
                 above_zero(total, name)
-        order = np.lexsort((y, x))
+        order = np.lexsort((y, x))  # by x, then by y
         x, y = x[order], y[order]
-        tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)
+        tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)  # rate * total
         return cls(
             precision=read_only(defined_ratio(tp, tp + fp)),
             tpr=read_only(y),
@@ -185,15 +185,13 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to an object that has the two rates of the given axes.
 
-    The points of the result are in the order in which a line joins them.
+    "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR. The points of the
+    returned object are in the order in which a line joins them.
 
-    - "pr" axes need precision and recall. A PRCurve remains one. PRPoints become CurvePoints whose
-      FPR and class totals are NaN. ROCPoints, and CurvePoints with a total of NaN, cannot be
-      converted, because precision needs both totals.
-    - "roc" and "det" axes need TPR and FPR. PRCurve and PRPoints cannot be converted, because they
-      have no number of negatives.
-
-    PRResult and ROCResult are put in the order of descending thresholds.
+    - PRResult and ROCResult, of labels and scores, have counts and can be converted to each other.
+    - CurvePoints have the rates of both spaces; precision is unknown if a class total is.
+    - ROCPoints (fpr, tpr) have no precision. PRPoints (precision, recall), and PRCurve of the
+      boundary benchmark, have no number of negatives, and so no FPR.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that it does not have.
@@ -201,17 +199,17 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     if axes != "pr":
         return _with_rates(curve)
     if isinstance(curve, PRResult):
-        return along_curve(curve)
+        return along_curve(curve)  # by descending threshold
     if isinstance(curve, ROCResult):
         return pr_from_ranking(_ranking(along_curve(curve)))
     if isinstance(curve, PRPoints):
-        return _from_pr_points(curve)
+        return _from_pr_points(curve)  # CurvePoints, with NaN for what is unknown
     if isinstance(curve, PRCurve):
         if curve.precision.ndim > 1:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
         return curve
     points = points_of(curve)
-    check_totals(points)
+    check_totals(points)  # precision needs both totals
     return points
 
 
@@ -222,10 +220,10 @@ def check_totals(points: CurvePoints) -> None:
 
 
 def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to an object with TPR and FPR, with its points in order.
+    """Convert a curve to an object with TPR and FPR, with its points by descending threshold.
 
-    A PRResult becomes the ROCResult of the same counts. Raises DataError for PRCurve and PRPoints,
-    whose FPR needs the number of negatives, and for objects that are not curves.
+    A PRResult becomes the ROCResult of the same counts. Raises DataError for curves of precision
+    and recall without counts, and for objects that are not curves.
     """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -234,7 +232,7 @@ def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
     if isinstance(curve, PRCurve | PRPoints):  # FPR needs the number of negatives
         raise _missing_totals()
     if isinstance(curve, ROCPoints):
-        return CurvePoints.of_rates(*curve)
+        return CurvePoints.of_rates(fpr=curve.fpr, tpr=curve.tpr)
     if isinstance(curve, CurvePoints):
         return curve
     raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
@@ -262,8 +260,6 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1). With equal totals, both
     spaces give the same relation (Davis and Goadrich 2006, theorem 3.2).
 
-    Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
-
     Examples
     --------
     >>> a = CurvePoints.of_rates([0, 0.75], [0.5, 1], 20, 2000)
@@ -280,7 +276,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
         return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
     pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
     precision, recall = crossings(pr_a, pr_b, space="pr")
-    places = _from_pr_points(PRPoints(precision, recall))
+    places = _from_pr_points(PRPoints(precision, recall))  # FPR is unknown
     return Meeting(relation(pr_a, pr_b, space="pr"), places)
 
 
@@ -384,7 +380,8 @@ def threshold_curve(
     positive_instances, s = check_columns("number", targets=targets, scores=scores)
     if instance_count is None:
         instances = np.ones(s.size)
-        if (n_above := np.count_nonzero(positive_instances > 1)) and positive_instances.min() > 0:
+        n_above = np.count_nonzero(positive_instances > 1)
+        if n_above and positive_instances.min() > 0:
             has = f"targets: {n_above} above 1, which count as 1, and none at 0"
             warn(InputWarning(f"{has}: labels of 1 and 2?"))
         positive_instances = np.clip(positive_instances, 0, 1)
@@ -404,6 +401,7 @@ def threshold_curve(
     n_predicted_rows = np.searchsorted(
         -s[by_falling_score], -thresholds, side="left" if strict else "right"
     )
+    # Instances in these rows: running sums, read at the number of rows
     tp = np.r_[0.0, np.cumsum(positive_instances[by_falling_score])][n_predicted_rows]
     predicted = np.r_[0.0, np.cumsum(instances[by_falling_score])][n_predicted_rows]
     positives = float(positive_instances.sum())
@@ -423,11 +421,9 @@ def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: 
     """Return the distinct thresholds of prec_rec (Schroedl's MATLAB function), in descending order.
 
     They are the quantiles i / num_thresholds of the scores for i = 1 .. num_thresholds - 1, by
-    Hazen's definition (see `_hazen_quantiles`). If `with_smallest` is True, the smallest score is
-    another threshold. If `num_thresholds` is None, it is the number of distinct scores, but at most
-    100. Without scores there are no thresholds.
-
-    Raises DataError if `num_thresholds` is not a non-negative integer.
+    Hazen's definition: the k-th smallest of m scores is the quantile (k - 0.5)/m. If
+    `with_smallest` is True, the smallest score is another threshold. If `num_thresholds` is None,
+    it is the number of distinct scores, but at most 100. Without scores there are no thresholds.
     """
     distinct = np.unique(scores)
     if num_thresholds is None:

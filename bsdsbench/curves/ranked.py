@@ -222,7 +222,7 @@ def roc(
     Parameters
     ----------
     labels, scores, ties, reading : as in `pr`
-        The samples, the treatment of equal scores, and the meaning of labels.
+        The samples; a point per distinct score ("merge") or per sample; how labels are read.
     plot : str
         Axes of the plot, x before y. They also decide which area is computed:
 
@@ -233,7 +233,7 @@ def roc(
 
         VLFeat has "fptp", "tntp", "tptn" and "fpfn". A curve that ends early is not extended.
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        The totals, scores of -inf, and the order of the returned arrays.
+        Class totals to use; whether scores of -inf count; True for arrays in input order.
 
     Examples
     --------
@@ -258,15 +258,15 @@ def det(
 ) -> ROCResult:
     """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
-    All points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends
-    and runs in the opposite direction. Missing classes and errors are handled as in `roc`.
+    The result is that of `roc`, which has `fnr` too. All points from (fpr 0, fnr 1) on are kept.
+    scikit-learn's det_curve drops points at both ends and runs in the opposite direction.
 
     Parameters
     ----------
     labels, scores, ties, reading : as in `pr`
-        The samples, the treatment of equal scores, and the meaning of labels.
+        The samples; a point per distinct score ("merge") or per sample; how labels are read.
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        The totals, scores of -inf, and the order of the returned arrays.
+        Class totals to use; whether scores of -inf count; True for arrays in input order.
 
     Examples
     --------
@@ -288,8 +288,9 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the PR curve and its areas from the counts at each threshold.
 
-    `interpolate` is as in `pr`, and `prior` is its `normalize_prior`. Without positives, the areas
-    are NaN. Raises DataError if `prior` is outside [0, 1].
+    If `interpolate` is True, each precision is replaced by the largest one at this or a higher
+    recall. `prior` is the fraction of positives that precision is computed for, in [0, 1]; None for
+    that of the samples. Without positives, the areas are NaN.
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -318,11 +319,11 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
-    """Return the precision at each point of a ranking. It is 1 where nothing is predicted positive.
+    """Return the precision at each threshold of a ranking. It is 1 where nothing is predicted.
 
     `tp` is `ranking.tp` as float64. If `prior` is given, precision is computed as if this fraction
     of the samples were positive: each of the P positives has the weight prior/P, and each of the N
-    negatives (1 - prior)/N. Raises DataError if it is outside [0, 1].
+    negatives (1 - prior)/N.
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -330,7 +331,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
-    if ranking.ties == "sample":  # as in VLFeat
+    if ranking.ties == "sample":  # VLFeat raises both to at least 1e-10, so that 0/0 becomes 1
         return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
     n_without_predictions = np.searchsorted(predicted, 0, "right")  # these points come first
     with np.errstate(invalid="ignore"):
@@ -345,9 +346,9 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     The points are sorted by ascending recall. A level that the curve does not reach counts as 0.
     """
     # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
-    # ensures that no level is missed by rounding errors.
+    # ensures that no level is missed by rounding errors; -(-a // b) rounds up
     smallest_tp = -(-np.arange(11) * positives // 10)
-    first_point = np.searchsorted(tp, smallest_tp)  # at each level
+    first_point = np.searchsorted(tp, smallest_tp)  # that reaches each level
     first_point = first_point[first_point < tp.size]
     largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
     largest_at_levels = largest_from[first_point]
@@ -357,8 +358,8 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate from the counts at each threshold.
 
-    If a class is missing, the area and the equal error rate are NaN. `plot` gives the axes of the
-    area, as in `roc`. Raises DataError if it is not in VARIANTS.
+    If a class is missing, the area and the equal error rate are NaN. `plot` names the axes of the
+    area, x before y: "fptp" is TPR over FPR, "tptn" is TNR over TPR.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
@@ -404,9 +405,10 @@ def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
-    """Return the area under a ROC curve on the axes `plot`, as defined in `roc`.
+    """Return the area under a ROC curve on the axes `plot`, such as "fptp" (x FPR, y TPR).
 
-    Neither class may be missing. All four areas follow from the area under the points (FP, TP),
+    Neither class may be missing. The rate on the y axis decides the area: of TPR or FNR as FPR
+    rises, or of FPR or TNR as TPR rises. All four follow from the area under the points (FP, TP),
     which is summed in integers, so that nothing is rounded before the final divisions.
     """
     p, n = ranking.positives, ranking.negatives
@@ -418,14 +420,16 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
     # Twice the area under (FP, TP) by the trapezoidal rule. With ties="sample", TP and FP never
     # rise together, so the trapezoids are VLFeat's rectangles.
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
-    area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)  # summed along TPR
+    area_of_tpr = twice_area / (2 * p * n)
+    # To the left of the curve, along TPR: the rest of the rectangle from (0, 0) to the last point
+    area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
     area_by_rate_of_y = {
-        "tp": twice_area / (2 * p * n),
-        "fn": last_fp / n - twice_area / (2 * p * n),
+        "tp": area_of_tpr,
+        "fn": last_fp / n - area_of_tpr,  # FNR = 1 - TPR, from FPR 0 to the last FPR
         "tn": last_tp / p - area_of_fpr,
         "fp": area_of_fpr,
     }
-    y_rate = plot[2:]  # "fptp" has FPR on the x axis and TPR on the y axis
+    y_rate = plot[2:]
     return area_by_rate_of_y[y_rate]
 
 
@@ -442,7 +446,7 @@ def parse_variant(name: str) -> Variant:
     text = re.sub(r"[\s_-]+", " ", name.strip().lower())
     axes = ""  # x before y: for "tpr over fpr", "tp" and then "fptp"
     for rate_name in re.split(r" (?:over|against|versus|vs\.?) ", text):
-        for rate, names in RATE_NAMES.items():
+        for rate, names in RATE_NAMES.items():  # such as "tp": ("true positive rate", "tpr", ...)
             if rate_name in names:
                 axes = rate + axes
     for variant in VARIANTS:
@@ -460,8 +464,7 @@ def along_curve(curve: _C) -> _C:
     order. They are sorted by TP + FP, samples that are never retrieved (counts of -1) are dropped,
     and the point without predictions is added before the first.
     """
-    starts_without_predictions = curve.tp.size > 0 and curve.tp[0] == curve.fp[0] == 0
-    if curve.tp.size == 0 or starts_without_predictions:
+    if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
     order = np.argsort(curve.tp + curve.fp, kind="stable")
     order = order[curve.tp[order] >= 0]
@@ -484,7 +487,7 @@ def roc_of_counts(
 
     The points (0, 0) and (1, 1) are added, with the thresholds inf and -inf.
     """
-    ranking = Ranking(
+    ranking = Ranking(  # by descending threshold
         thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
         tp=np.r_[0, np.flip(tp), positives],
         fp=np.r_[0, np.flip(fp), negatives],
@@ -497,15 +500,13 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    If `ranking.rows` is set, the arrays have one value per sample, in input order. Samples that are
-    never retrieved get -1 in counts and NaN elsewhere.
+    The arrays have one value per point of the ranking. But if `ranking.rows` is set, which has the
+    point at which each sample is first predicted positive, they have one value per sample, in input
+    order. Samples that never are (-1 in `rows`) get -1 in counts and NaN elsewhere.
     """
-    fields: dict[str, Any] = {
-        **rates,
-        "tp": ranking.tp,
-        "fp": ranking.fp,
-        "thresholds": ranking.thresholds,
-    }
+    fields: dict[str, Any] = dict(
+        rates, tp=ranking.tp, fp=ranking.fp, thresholds=ranking.thresholds
+    )
     rows = ranking.rows
     for name, values in fields.items():
         if rows is not None:

@@ -60,7 +60,7 @@ def delong(
     level : float
         Confidence level of the interval, between 0 and 1.
     reading : str
-        The meaning of labels, as in `roc`.
+        What labels are positive, as in `roc`: by default 1, where the others are 0 or -1.
     clusters : array_like or None
         (n,), the cluster of dependent samples (such as one patient) that each sample belongs to. If
         None, all samples are independent.
@@ -87,9 +87,11 @@ def delong(
         raise DataError(f"level {level!r}: expected a number between 0 and 1")
     first = _place_samples(labels, scores, reading)
     second = _place_samples(labels, other, reading)
-    above = np.array([first.above, second.above])  # (2, positives)
-    below = np.array([first.below, second.below])  # (2, negatives)
-    if clusters is None:
+    # For both scores, the fraction of the negatives that score below each positive, (2, positives),
+    # and of the positives that score above each negative, (2, negatives). An area is their mean
+    above = np.array([first.above, second.above])
+    below = np.array([first.below, second.below])
+    if clusters is None:  # the variances of two means, of positives and of negatives
         covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
     else:
         try:
@@ -138,8 +140,9 @@ class _Placements(NamedTuple):
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
     """Compare each positive's score with those of all negatives, and the reverse.
 
-    The mean of `above`, and also the mean of `below`, is the area under the ROC curve. Raises
-    DataError if there are fewer than two positives or fewer than two negatives.
+    Returns, for each positive, the fraction of the negatives that score lower (`above`), and for
+    each negative, the fraction of the positives that score higher (`below`). Equal scores count
+    half. The mean of either is the area under the ROC curve.
     """
     from scipy.stats import rankdata
 
@@ -149,8 +152,9 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
         raise DataError(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
-    # Rank among all samples minus rank in the class = number of the other class that score lower
-    ranks = rankdata(np.r_[s[positive], s[negative]])
+    # The rank of a sample among all is the number of samples of both classes up to it. Minus its
+    # rank in its class, this is the number of the other class that score lower
+    ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first; ties share the mean rank
     above = (ranks[:n_positive] - rankdata(s[positive])) / n_negative
     below = 1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive
     return _Placements(positive, negative, above, below)
@@ -159,21 +163,23 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
 def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    `above` (2, positives) and `below` (2, negatives) are the fields of `_Placements` for both
-    scores. `positive_clusters` and `negative_clusters` have the cluster index of each positive and
-    negative.
+    This is the estimate of Obuchowski (Biometrics 1997). An area is the mean over positives and
+    over negatives, so its variance is the sum of theirs and of twice their covariance, as clusters
+    contain both.
 
-    Raises DataError if all positives, or all negatives, belong to one cluster.
+    above (2, positives): for both scores, the fraction of negatives that score below each positive.
+    below (2, negatives): for both scores, the fraction of positives that score above each negative.
+    positive_clusters, negative_clusters: the cluster index of each positive and negative.
     """
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
+    # Summed in each cluster, (2, n_clusters): samples of a cluster are not independent
     positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
     negatives = _deviations_in_clusters(below, negative_clusters, n_clusters)
-    correction_p = _unbiased_factor(positive_clusters)
-    correction_n = _unbiased_factor(negative_clusters)
-    correction_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
-    within_classes = correction_p * (positives @ positives.T)
-    within_classes = within_classes + correction_n * (negatives @ negatives.T)
-    between_classes = correction_both * (positives @ negatives.T)
+    # The factors n / (n - 1) for n clusters, which make the estimates unbiased
+    factor_p, factor_n = _unbiased_factor(positive_clusters), _unbiased_factor(negative_clusters)
+    factor_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
+    within_classes = factor_p * (positives @ positives.T) + factor_n * (negatives @ negatives.T)
+    between_classes = factor_both * (positives @ negatives.T)
     return np.asarray(within_classes + between_classes + between_classes.T)
 
 

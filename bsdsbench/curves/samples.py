@@ -28,8 +28,10 @@ class Samples(NamedTuple):
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
     """Determine which samples are positive and which are negative, and convert scores to float64.
 
-    Labels and scores of any shape are flattened. `reading` is as in `pr`; bool labels are always
-    read as "binary". If a class is missing, an InputWarning is given.
+    Labels and scores of any shape are flattened. `reading` tells what labels are positive:
+    "binary" all but 0, "sign" those above 0 (and 0 is neither class), "larger" the larger of two,
+    "auto" as `_infer_reading`. Bool labels are always read as "binary". If a class is missing, an
+    InputWarning is given.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
     the labels do not fit `reading` or are one-hot, (n, 2), or if the absolute value of an integer
@@ -93,15 +95,15 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     `ratios` are precision or FPR, and `name` is their name in the warning. `recalls` are recall or
     TPR. A point is undefined if its ratio is NaN and its recall is 0.
 
-    Returns both arrays, flattened. If their sizes differ, they are returned unchanged. NaN between
-    the ends is kept. Later checks raise errors in both cases.
+    Returns both arrays, flattened. The checks of the caller refuse arrays of different sizes, which
+    are returned whole, and NaN between the ends, which is kept.
     """
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
     is_undefined = np.isnan(x) & (y == 0)
     defined = np.flatnonzero(~is_undefined)
-    kept = slice(0)
+    kept = slice(0)  # no point at all
     if defined.size:
         kept = slice(defined[0], defined[-1] + 1)
     n_left_out = x.size - x[kept].size
@@ -205,7 +207,7 @@ def rank(
     num_positives: int | None = None,
     num_negatives: int | None = None,
 ) -> Ranking:
-    """Count true and false positives as the threshold falls from inf.
+    """Count true and false positives as the threshold falls from inf to the lowest score.
 
     A sample is predicted positive if its score is at or above the threshold.
 
@@ -227,7 +229,7 @@ def rank(
     rows = None
     if ties == "merge":
         thresholds, tp, fp = _count_at_distinct_scores(positive, negative, scores)
-        if stable:
+        if stable:  # the point whose threshold is the score; negated, because they descend
             rows = np.searchsorted(-thresholds, -scores, side="right") - 1
     else:
         by_falling_score = np.argsort(-scores, kind="stable")
@@ -238,7 +240,7 @@ def rank(
             rows = np.empty(scores.size, np.int64)
             rows[by_falling_score] = np.arange(1, scores.size + 1)
     n_points = thresholds.size
-    if not include_inf:
+    if not include_inf:  # cut off the last points
         n_points = int(np.count_nonzero(thresholds > -np.inf))
         if rows is not None:
             rows[scores == -np.inf] = -1
@@ -286,8 +288,8 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
     used = np.flatnonzero(positive | negative)
     by_falling_score = used[np.argsort(-scores[used])]
     s = scores[by_falling_score]
-    is_last_of_equal_scores = np.r_[s[1:] != s[:-1], s.size > 0]
-    last = np.flatnonzero(is_last_of_equal_scores)
+    # The last of the samples with each score: the counts up to it include all of them
+    last = np.flatnonzero(np.r_[s[1:] != s[:-1], s.size > 0])
     thresholds = np.r_[np.inf, s[last]] + 0  # -0 becomes 0
     tp = np.r_[0, np.cumsum(positive[by_falling_score])[last]]
     fp = np.r_[0, np.cumsum(negative[by_falling_score])[last]]
@@ -295,9 +297,10 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
 
 
 def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Count as `_count_at_distinct_scores` does, but several times faster for many samples.
+    """Count the positives and negatives with a score at or above each distinct score.
 
-    The scores of both classes are sorted separately, then merged.
+    This takes a fraction of the time of `_count_at_distinct_scores` for many samples: the scores of
+    both classes are sorted separately, then merged. Returns thresholds, TP and FP in the same way.
     """
     from bsdsbench.kernels.ranks import merge_levels, partition_scores
 

@@ -77,8 +77,7 @@ class Counts(_Named[NDArray[Any]]):
     def __init__(self, **arrays: object) -> None:
         """Store read-only copies of the arrays in C order, as int64 or float64.
 
-        Raises DataError if an array does not hold numbers, or if an integer is below 0 or above
-        MAX_WHOLE. The range of floats is not checked.
+        Integers must lie between 0 and 2^53 (MAX_WHOLE). The range of floats is not checked.
         """
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
@@ -142,11 +141,9 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays as `Counts` does, and check `matches` (..., T, 4) for T thresholds.
+        """Store the arrays, and check `matches` (..., T, 4) for T thresholds.
 
-        Raises ShapeError if the last two axes of `matches` do not have the lengths T and 4. Raises
-        DataError if more pixels are matched than there are (`total_gt`, `total_pred`), or if
-        `Counts` does not accept an array.
+        The columns are the matched and all annotated pixels, the matched and all predicted pixels.
         """
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
@@ -178,9 +175,8 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert an image's arrays to `MatchCounts` if they include matches, otherwise to `Counts`.
 
-    `Counts` are returned unchanged. Raises DataError or ShapeError if these classes do not accept
-    the arrays. Raises DataError, too, if the arrays have the four columns of "matches" as separate
-    arrays, as other versions store them.
+    `Counts` are returned unchanged. Raises DataError if the arrays have the four columns of
+    "matches" as separate arrays, as other versions store them.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -196,8 +192,8 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
     The arrays are not copied. They are made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
-    counts = kind.__new__(kind)
-    dict.update(counts, arrays)
+    counts = kind.__new__(kind)  # without `__init__`, which copies and checks
+    dict.update(counts, arrays)  # the class's own `update` refuses changes
     for array in arrays.values():
         array.setflags(write=False)
     return counts
@@ -218,8 +214,9 @@ def stack_counts(
     array that is not ragged.
     """
     for image in images:
-        if missing := image.keys() ^ images[0].keys():
-            raise ShapeError(f"only some images have the counts {', '.join(sorted(missing))}")
+        unshared = image.keys() ^ images[0].keys()  # names in one of the two only
+        if unshared:
+            raise ShapeError(f"only some images have the counts {', '.join(sorted(unshared))}")
     stack = {}
     for name in images[0]:
         arrays = [np.asarray(image[name]) for image in images]
@@ -286,9 +283,10 @@ class Evidence:
     def __or__(self, other: Evidence) -> Evidence:
         """Combine the statistics of two sets of maps to those of all these maps.
 
-        The properties are united, and the numbers of maps added. Two `levels` cannot be combined;
-        the one that is larger as a tuple is kept, so that the order of the operands does not
-        matter. Of two files, the one that comes first in sort order is named.
+        The properties (`values`, a set of flags) are united, and the numbers of maps added. Two
+        `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple is
+        kept, so that the order of the operands does not matter. `strongest`, the maximum of faint
+        maps, is that of both. Of two files, the one that comes first in sort order is named.
         """
         return Evidence(
             values=self.values | other.values,
@@ -525,9 +523,9 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
         else:
             score = value[k]
             scores[name] = score.item() if isinstance(score, np.generic) else score
-    for key, numbers_by_unit in over.items():
+    for key, numbers_by_unit in over.items():  # such as "iou", {"images": array (S, 2)}
         for unit, numbers in numbers_by_unit.items():
-            n_defined, n_all = map(int, numbers[k])
+            n_defined, n_all = int(numbers[k][0]), int(numbers[k][1])
             if 0 < n_defined < n_all:
                 scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_all
     return scores

@@ -71,7 +71,11 @@ class PRCurve(TabularCurve):
     whole_image: bool = False
 
     def __post_init__(self) -> None:
-        """Copy the arrays, check their shapes, and make them read-only."""
+        """Copy the arrays, check their shapes, and make them read-only.
+
+        `precision`, `recall` and the bool array `blank`, which may be None, are (T,), or (S, T) for
+        a stack of S curves; `thresholds` is always (T,).
+        """
         n_thresholds = np.size(self.thresholds)
         shape: tuple[int, ...] = (n_thresholds,)
         if np.ndim(self.precision) > 1:  # a stack of curves
@@ -106,6 +110,7 @@ class PRCurve(TabularCurve):
             thresholds=grid,
             precision=divide(matched_pred, total_pred),
             recall=divide(matched_gt, total_gt),
+            # Thresholds at which nothing is predicted, although there is ground truth
             blank=(total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True),
             whole_image=operator == ">=" and bool((grid[:1] == 0).any()),
         )
@@ -200,7 +205,8 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
         thresholds, like maxF in collect_eval_bdry.m.
     """
     t = curve.thresholds
-    f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
+    f, precision = np.atleast_2d(curve.f), np.atleast_2d(curve.precision)  # (S, T) each
+    recall = np.atleast_2d(curve.recall)
     # The best point lies between the thresholds `start` and `end`, at the fraction `weight`
     if rule == "maximum" or t.size == 1:
         start, weight = f.argmax(axis=1), np.zeros(len(f))
@@ -236,26 +242,29 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     - A segment with equal ends is a single point. If the previous segment is a single point too,
       both are the same point. In a binary map nearly all segments are like this.
     """
+    # At both ends of each segment, (S, T - 1)
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
     bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
     # 1e-9 is far larger than any rounding error
-    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
+    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
     is_point = (p0 == p1) & (r0 == r1)
     # A curve whose F is zero everywhere keeps its first segment only
     may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
     curve, segment = np.nonzero(may_win)  # the candidates, (C,) each
     top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
-    for first in range(0, curve.size, _SEGMENTS):
+    for first in range(0, curve.size, _SEGMENTS):  # so many at a time as fit in the cache
         chunk = slice(first, first + _SEGMENTS)
         place = curve[chunk, None], segment[chunk, None]
-        step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)  # (segments, 100)
+        # _STEPS are the fractions 0, 1/99 .. 1 of the way along a segment: (segments, 100)
+        step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)
         step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
         step_f = harmonic_mean(step_precision, step_recall)
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
     # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
-    winners = order[np.unique(curve, return_index=True)[1]]
-    return _Positions(segment[winners], _STEPS[top_step[winners]])
+    first_of_curve = np.unique(curve, return_index=True)[1]  # `curve` is sorted already
+    winners = order[first_of_curve]
+    return _Positions(segment[winners], weight=_STEPS[top_step[winners]])
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
@@ -284,10 +293,13 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
     rule: a key of AP_RULES, such as "step". Raises ProtocolError for an unknown rule.
 
+    "step" sums precision times the rise of recall. "101-point" is the mean over recalls 0, 0.01 ..
+    1 of the largest precision from there on. The others sum the linearly interpolated precision at
+    these recalls, times 0.01; they differ in the points that they use.
+
     The area is NaN if the rule is "edter" and the curve has no point at threshold 0, or if the rule
     is "seism" and the curve does not know at which thresholds nothing is predicted (`blank` is
-    None). It is 0 if the curve has no points. For rules that interpolate (all except "101-point"
-    and "step"), it is also 0 if there are fewer than two distinct recalls.
+    None). It is 0 if the curve has no points, or fewer than two distinct recalls to interpolate.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -303,7 +315,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     recall, precision = _points_by_recall(curve, rule)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at 101 recalls, (S, 101)
+    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at each level, (S, 101)
     if rule == "101-point":
         for k, level in enumerate(RECALL_LEVELS):
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
@@ -347,15 +359,15 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
+    """Return a note about curves whose smallest recall is above 0.02, or "" if none is.
 
-    Some AP rules (NOTHING_BELOW) take precision as 0 below the smallest recall, which lowers AP.
-    For each curve of which this is true, the note gives the smallest recall, such as 0.35, and for
+    Most AP rules take precision as 0 below the smallest recall (those of NOTHING_BELOW), which
+    lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and for
     comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
     is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
-    rule: the AP rule of the curves. If it is not in NOTHING_BELOW, the result is "".
+    rule: the AP rule of the curves.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -392,13 +404,15 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
 
-    crossing = (p >= 0.5).argmax(axis=1)  # index of the lowest such threshold; 0 if there is none
+    # Interpolate between the lowest threshold from precision 0.5 on, and the one before
+    crossing = (p >= 0.5).argmax(axis=1)
     before = np.maximum(crossing - 1, 0)
     r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
     r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
 
+    # Interpolate between the largest precision below the level and the smallest from it on. Ties go
+    # to the first point, as with `unique` in the toolbox
     level = np.maximum(0.5, p.min(axis=1))
-    # Ties in precision go to the first point, as with `unique` in the toolbox
     below = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
     above = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
     edges_r50 = _recall_between(p, r, below, above, level, undefined=0.0)
@@ -409,10 +423,9 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
-    low, high: (S,), indices of the two thresholds. Precision should be below `level` at `low`, and
-        at least `level` at `high`. If it equals `level` at `high`, the recall there is returned,
-        whatever `low` is. Otherwise, if it is not lower at `low` than at `high`, the recall at
-        `low` is returned.
+    low, high: (S,), indices of the two thresholds. Precision is at least `level` at `high`, and
+        below it at `low`. But if it is exactly `level` at `high`, whose recall is then returned,
+        `low` has no effect; and if both are the same threshold, its recall is returned.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
     """
@@ -420,7 +433,7 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     p0, p1 = p[curves, low], p[curves, high]
     r0, r1 = r[curves, low], r[curves, high]
     slope = np.divide(r1 - r0, p1 - p0, out=np.zeros(len(p)), where=p1 > p0)
-    recall = np.where(p1 == level, r1, slope * (level - p0) + r0)
+    recall = np.where(p1 == level, r1, slope * (level - p0) + r0)  # exactly r1 at `level`
     return np.where(p1 >= level, recall, undefined)
 
 
@@ -437,14 +450,16 @@ def curve_scores(
     A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
     thresholds: (T,), in ascending order.
-    matches: int (N, T, 4), the counts of each image, with the columns MATCH_COLUMNS.
+    matches: int (N, T, 4), the numbers of matched and of all annotated pixels of each image, and of
+        matched and of all predicted pixels.
     weights: int (S, N), how many times each image occurs in each sample.
     protocol: supplies the comparison operator and the rules for ODS and AP.
-    r50: True to add "r50" and "edges_r50" of `recall_at_half`.
+    r50: True to add "r50" and "edges_r50", the recall at precision 0.5 by two rules.
     ap: function that computes the AP (S,) of a stack of S curves. Default: the protocol's rule.
 
-    Returns a dict with "curve", the curve of the counts summed over images; "ods", the `best` point
-    of this curve; "ois" (see `_best_per_image`); "ap"; and "n_images". Each has S entries.
+    Returns a dict with "curve", the curve of the counts summed over images; "ods", the point of
+    this curve with the highest F; "ois", the point if each image uses its own best threshold; "ap";
+    and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     scores: dict[str, Any] = {
@@ -463,10 +478,15 @@ def _best_per_image(
     """Compute the operating point at which each image uses its own best threshold (OIS).
 
     The best threshold is that of the image's maximum F. The counts at these thresholds are summed
-    over images, and rates are computed from the sums. Parameters as in `curve_scores`.
+    over images, and rates are computed from the sums.
+
+    thresholds: (T,), ascending.
+    matches: int (N, T, 4), the numbers of matched and of all annotated pixels of each image, and of
+        matched and of all predicted pixels.
+    weights: int (S, N), how many times each of N images occurs in each of S samples.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
-    for k in range(0, len(matches), BLOCK):
+    for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
     # Without ground truth, F is 0 at all thresholds: use the one with the fewest predicted pixels

@@ -25,10 +25,10 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Compute the scores of the error classes for S samples of N images.
 
-    Each missed pixel belongs to one of the classes MISSED, and each false pixel to one of FALSE.
-    The annotated pixels belong to the classes AGREEMENT, according to who drew them: one annotator
-    alone, some, or all. Pixels are counted at the threshold nearest to the ODS threshold, that of
-    the highest F of the data set.
+    There are nine classes, three in each group. MISSED: annotated pixels by why they are missed.
+    FALSE: false pixels by their distance from the ground truth. AGREEMENT: annotated pixels by who
+    drew them, one annotator alone, some, or all. Pixels are counted at the threshold nearest to the
+    ODS threshold, that of the highest F of the data set.
 
     stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed", "false"
         and "agreement_matched", (N, T, 3), with a column for each class; "agreement_pixels" (N, 3).
@@ -37,7 +37,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     weights: int (S, N), how many times each image occurs in each sample.
 
     Returns a dict of four groups. Each maps the name of a class, such as "absent", to float64 (S,).
-    Pixels are summed over the curves, if there are several.
+    Pixels are summed over the curves, if there are several. A score is NaN if its denominator is 0.
 
     "error": for the classes MISSED, their pixels divided by all annotated pixels; for the classes
         FALSE, their pixels divided by all predicted pixels
@@ -45,27 +45,25 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "agreement": for the classes AGREEMENT, their matched pixels divided by all their pixels
     "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
         corrected; the mean over those curves that have ground truth
-
-    A score is NaN if its denominator is 0.
     """
     thresholds = stack["thresholds"]
-    sums = _sum_over_images(stack, weights)
+    sums = _sum_over_images(stack, weights)  # name -> (S, curves, T, columns)
     # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
     totals = dict.fromkeys(sums, np.zeros(()))
-    rises = []  # one array for each curve
+    rises = []  # of ODS, an array (S, 9) for each curve
     for k in range(sums["matches"].shape[1]):
         of_curve = {name: counts[:, k] for name, counts in sums.items()}  # (S, T, columns)
         curve = PRCurve.of_counts(thresholds, of_curve["matches"], protocol.operator)
         ods = best(curve, protocol.ods_rule)
         rises.append(_ods_rises(of_curve, thresholds, np.asarray(ods.f), protocol))
         distance = np.abs(thresholds - np.asarray(ods.threshold)[:, None])  # (S, T)
-        nearest = np.arange(len(distance)), distance.argmin(axis=1)
+        nearest = np.arange(len(distance)), distance.argmin(axis=1)  # a threshold of each sample
         for name, counts in of_curve.items():
             totals[name] = totals[name] + counts[nearest]
     missed, false, matches = totals["missed"], totals["false"], totals["matches"]
-    annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]
+    annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]  # (S, 1) each
     all_missed, all_false = missed.sum(axis=1, keepdims=True), false.sum(axis=1, keepdims=True)
-    agreement = defined_ratio(totals["agreement_matched"], totals[COUNTED])
+    agreement = defined_ratio(totals["agreement_matched"], totals["agreement_pixels"])
     error = np.hstack([defined_ratio(missed, annotated), defined_ratio(false, predicted)])
     error_share = np.hstack([defined_ratio(missed, all_missed), defined_ratio(false, all_false)])
     return {
@@ -84,18 +82,19 @@ def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
     """Compute how much the ODS of one curve rises if a single class of errors is corrected.
 
-    Each class is corrected by itself. Pixels of a class in MISSED or AGREEMENT are counted as
-    matched. Pixels of a class in FALSE are removed from the prediction.
+    Each class is corrected by itself. Missed pixels of a class are counted as matched. False pixels
+    of a class are removed from the prediction.
 
-    counts: the counts of the curve, summed over images: name -> (S, T, columns).
+    counts: the counts of the curve, summed over the images of each of S samples: name -> (S, T,
+        columns).
     ods_f: (S,), the ODS before any correction.
 
-    Returns float64 (S, 9), one column per class in the order MISSED, FALSE, AGREEMENT. Samples
-    without ground truth have NaN.
+    Returns float64 (S, 9), a column for each class: three of missed pixels, three of false pixels,
+    and three of annotated pixels by the agreement of annotators. It is NaN without ground truth.
     """
     matches = counts["matches"]
-    unmatched = counts[COUNTED] - counts["agreement_matched"]
-    repairs = (
+    unmatched = counts["agreement_pixels"] - counts["agreement_matched"]
+    repairs = (  # a column of `matches`, and what each class adds to it, (S, T, 3)
         (MATCHED_GT, counts["missed"]),
         (TOTAL_PRED, -counts["false"]),
         (MATCHED_GT, unmatched),
@@ -114,16 +113,18 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
     """Sum the counts of error classes over the images of each of S samples.
 
-    The parameters are those of `error_scores`. Returns {name: float64 (S, curves, T, columns)}. If
-    the counts have no axis for curves, they become those of a single curve. "agreement_pixels" do
-    not depend on the threshold, and are repeated for all T thresholds.
+    stack: name -> counts of N images, (N, T, columns) at T thresholds, or (N, curves, T, columns).
+    weights: int (S, N), how many times each image occurs in each sample.
+
+    Returns {name: float64 (S, curves, T, columns)}, with a single curve if there is no axis for
+    curves. "agreement_pixels" do not depend on the threshold, and are repeated for all of them.
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}
-    for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
+    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
         counts = stack[name]
         n_columns = counts.shape[-1]
-        n_rows = 1 if name == COUNTED else n_thresholds
+        n_rows = 1 if name == "agreement_pixels" else n_thresholds
         summed = weighted_sum(weights, counts.reshape(n_images, -1, n_rows, n_columns))
         sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_thresholds, n_columns))
     return sums

@@ -133,6 +133,8 @@ BLOCK = 1024
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Compute the weighted sum of the values of N images for each of S samples.
 
+    A sample is the data set itself, or a resample of its images for a bootstrap or jackknife.
+
     weights: int (S, N), how many times each image occurs in each sample.
     values: (N, ...), integers or floats. Samples in which an image has weight 0 ignore its values,
         even if these are NaN.
@@ -154,7 +156,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         # or a jackknife, where nearly all weights are 1. Sum all images once, then correct each
         # sample for its few other weights.
         samples, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
-        sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)
+        sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)  # the same for all samples
         corrections = (weights[samples, images] - 1.0)[:, None] * rows[images]
         np.add.at(sums, samples, corrections)
     else:
@@ -165,6 +167,9 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
+    The weights of S samples tell how many times each of N images occurs in each. Each image has K
+    values. Weights are converted for some 4 million elements at a time, to save memory.
+
     Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block
     would have fewer than 64 images, they are multiplied in float64.
@@ -174,11 +179,12 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     """
     n = len(values)
     dtype: type[np.floating[Any]] = np.float64
-    block_size = n  # number of images
+    block_size = n  # number of images multiplied at a time
     if are_integers:
-        span = float(values.max(initial=0)) - float(values.min(initial=0))
-        largest_product = max(1, span * float(weights.max(initial=1)))
-        n_exact = min(n, int(2**24 // largest_product))
+        # With 0 among them, no absolute value exceeds the range of the values
+        value_range = float(values.max(initial=0)) - float(values.min(initial=0))
+        largest_product = max(1, value_range * float(weights.max(initial=1)))
+        n_exact = min(n, int(2**24 // largest_product))  # so many products are summed exactly
         if n_exact >= 64:
             dtype, block_size = np.float32, n_exact
     n_samples = max(1, _MAX_WEIGHTS // block_size)  # number of samples multiplied at a time

@@ -99,10 +99,12 @@ class MultiScale:
             for scale in self.scales:
                 scaled = self._scale_image(image, scale)
                 scaled_maps = [_detect(detector, scaled)]
-                if self.flip:
+                if self.flip:  # mirrored, then mirrored back
                     scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
-                maps += [resample(m, shape, self.resize) if scale != 1 else m for m in scaled_maps]
-            return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
+                if scale != 1:
+                    scaled_maps = [resample(m, shape, self.resize) for m in scaled_maps]
+                maps += scaled_maps
+            return np.clip(np.mean(maps, axis=0), 0.0, 1.0)  # a cubic kernel overshoots
 
         return mean_map
 

@@ -66,7 +66,12 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape`; see `_resize_matrix` for the other parameters."""
+    """Resize a map (H, W) to `shape` (rows, columns) by weighted means of its pixels.
+
+    kernel: the weight of a pixel by its distance; it is 0 beyond half of `support` pixels.
+    scale: the exact scale factor, if `shape` was rounded from it.
+    antialias: True to widen the kernel when the map shrinks, and mirror the map at its borders.
+    """
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape
     row_weights = _resize_matrix(old_rows, new_rows, kernel, support, scale, antialias)
@@ -106,9 +111,10 @@ def _resize_matrix(
 
     scale = scale or new_size / size
     narrowing = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / narrowing times wider
-    centre = (np.arange(new_size) + 0.5) / scale - 0.5  # of each new sample, in old samples
+    # The position of each new sample in old samples: sample i covers i - 0.5 to i + 0.5
+    centre = (np.arange(new_size) + 0.5) / scale - 0.5
     # Indices of the old samples under each new sample's kernel, (new_size, samples); some lie
-    # outside the line
+    # outside the line, and some just outside the kernel, where the weight is 0
     first = np.floor(centre - support / 2 / narrowing)
     sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)
     weight = kernel(np.abs((centre[:, None] - sample) * narrowing))
