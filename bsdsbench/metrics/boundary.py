@@ -40,6 +40,7 @@ from bsdsbench.metrics.base import (
     at_least_two,
 )
 from bsdsbench.metrics.matches import Match as Match
+from bsdsbench.metrics.matches import given_prediction
 from bsdsbench.metrics.matches import match_boundaries as match_boundaries
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import (
@@ -382,7 +383,7 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    inputs = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    inputs = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     return _count_boundaries(*inputs, dropped)
 
 
@@ -462,7 +463,7 @@ def boundary_match_maps(
     from bsdsbench.kernels.matching.matching import match_maps
 
     threshold = given_number(threshold, "threshold", 0, np.inf)
-    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     # `events`: the pixels that enter or leave the predicted map between thresholds

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, one_map
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol
@@ -127,4 +127,5 @@ def image_crispness(soft: Map) -> float:
     >>> round(image_crispness(thin), 2), round(image_crispness(thick), 2)
     (0.8, 0.21)
     """
-    return float(defined_ratio(*_crispness_sums(soft)))
+    checked = check_soft_map(one_map(soft, "soft map"), "soft map")
+    return float(defined_ratio(*_crispness_sums(checked)))

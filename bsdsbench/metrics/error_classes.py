@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
+from bsdsbench.metrics.matches import given_prediction
 from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
@@ -175,7 +176,7 @@ def boundary_errors(
     from bsdsbench.kernels.matching import unmatched
     from bsdsbench.kernels.matching.matching import prepare_truth
 
-    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)

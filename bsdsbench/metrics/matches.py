@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bsdsbench.arguments import I8, given_number
-from bsdsbench.images import Map, binary_map, one_map, same_shape
+from bsdsbench.errors import InputWarning, warn
+from bsdsbench.images import Map, Prediction, binary_map, one_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
 from bsdsbench.tables.read_only import ReadOnly
 
@@ -58,6 +59,18 @@ class Match(ReadOnly):
 
     def __repr__(self) -> str:
         return f"<Match {self.pred_match.shape}: {self.n_matched} pairs, cost {self.cost}>"
+
+
+def given_prediction(pred: Map | Prediction) -> Prediction:
+    """Convert the soft map (H, W) of one image to a Prediction. A Prediction is not changed.
+
+    Gives an InputWarning for a map of 8 or 16 bits without a value above 1, such as a mask.
+    """
+    given = Prediction.of(pred)
+    if given is not pred and given.soft.dtype.kind == "u" and given.soft.max(initial=0) == 1:
+        has = f"prediction: no value above 1 of {np.iinfo(given.soft.dtype).max}"
+        warn(InputWarning(has, fix="save 0 and 1 as bool, if it is a mask"))
+    return given
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:

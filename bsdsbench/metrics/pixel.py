@@ -26,6 +26,7 @@ from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
+from bsdsbench.metrics.matches import given_prediction
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_maps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
@@ -251,7 +252,7 @@ def pixel_counts(
     """
     from bsdsbench.kernels.thresholding import confusion
 
-    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
     # The maps, and the smallest values that count as predicted at the thresholds (`cuts`)

@@ -20,13 +20,23 @@ values equal those of PySODMetrics (to 1e-9 on 8-bit maps), except for
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import F8, I8, Bool
-from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
+from bsdsbench.images import (
+    GroundTruth,
+    Map,
+    Prediction,
+    binary_map,
+    check_soft_map,
+    one_map,
+    same_shape,
+    unit,
+    without_void,
+)
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
@@ -338,6 +348,25 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
+class _SoftAndMask(NamedTuple):
+    """A map and a mask of one size."""
+
+    soft: F8  # (H, W), in [0, 1]
+    mask: Bool  # (H, W), False at void pixels
+
+
+def _checked(soft: Map, mask: Map, valid: Bool | None) -> _SoftAndMask:
+    """Check a soft map and a mask of a user, each (H, W) in any form; uint8 is divided by 255.
+
+    Raises DataError if a value of the map is out of range, if the mask is not binary, or if the
+    shapes differ.
+    """
+    strength = unit(check_soft_map(one_map(soft, "soft map"), "soft map"))
+    on = binary_map(one_map(mask, "mask"), "mask")
+    same_shape(strength.shape, on.shape, "soft map")
+    return _SoftAndMask(strength, without_void(on, valid))
+
+
 def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
@@ -359,7 +388,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     float
         In [0, 1]; 0 if all pixels are void.
     """
-    soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
+    soft, mask = _checked(soft, mask, valid)
     values, on = (soft, mask) if valid is None else (soft[valid], mask[valid])
     if not on.size:
         return 0.0
@@ -443,10 +472,10 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """
     from scipy import ndimage
 
-    mask = without_void(np.asarray(mask, bool), valid)
+    soft, mask = _checked(soft, mask, valid)
     if not mask.any():
         return 0.0
-    error = np.abs(np.asarray(soft, np.float64) - mask)
+    error = np.abs(soft - mask)
     # Distance to the mask, and row and column of the nearest mask pixel, (H, W) each
     distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
     blurred = without_void(error[row, col], valid)

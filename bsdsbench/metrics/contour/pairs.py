@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8, Bool, given_array
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import Map, binary_map, is_binary, one_map, same_shape
 from bsdsbench.metrics.label_maps import (
@@ -174,7 +174,7 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 
     Raises DataError, which begins with `what`, for any other array, such as a label map.
     """
-    array = np.asarray(values)
+    array = given_array(values, what)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
         if len(labels) > 2:

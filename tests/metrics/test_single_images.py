@@ -1,0 +1,47 @@
+"""The functions for one image take arrays of a user in any form, or say what is wrong."""
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.errors import InputWarning
+from tests.helpers.runs import refused
+
+SOFT = np.linspace(0, 1, 120).reshape(10, 12)
+MASK = np.indices((10, 12))[1] > 5
+MEASURES = {
+    "s_measure": bb.saliency.s_measure,
+    "weighted_f": bb.saliency.weighted_f,
+    "crispness": lambda soft, _: bb.crispness.image_crispness(soft),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_of_soft_maps(name):
+    measure, bytes_of_map = MEASURES[name], np.rint(SOFT * 255).astype(np.uint8)
+    plain = measure(bytes_of_map / 255, MASK)
+    for soft in (bytes_of_map, (bytes_of_map / 255).tolist(), (bytes_of_map / 255)[::-1][::-1]):
+        assert measure(soft, MASK.astype(np.uint8) * 255) == pytest.approx(plain, abs=1e-6)
+    refused("soft map: values from 0 to 255", measure, SOFT * 255, MASK)
+    refused("soft map: a masked array", measure, np.ma.array(SOFT), MASK)
+    refused("soft map: 1 values are NaN", measure, np.where(SOFT == 1, np.nan, SOFT), MASK)
+    if name != "crispness":
+        refused("mask: values other than 0 and 1", measure, SOFT, bytes_of_map)
+        refused("soft map: shape .*transposed", measure, SOFT.T, MASK)
+
+
+def test_masked_arrays_are_refused_by_measures_of_masks():
+    masked = np.ma.array(MASK, mask=SOFT > 0.5)
+    for pair in ((masked, MASK), (MASK, masked)):
+        refused("a masked array", bb.contour.measure, "dice", *pair)
+        refused("a masked array", bb.contour.measure, "dice", *pair, ignore=255)
+
+
+@pytest.mark.parametrize("function", ["boundary_counts", "pixel_counts", "boundary_errors"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_masks_of_0_and_1_are_said(function, dtype):
+    protocol = bb.Protocol(thresholds=(0.5,))
+    with pytest.warns(InputWarning, match="no value above 1 of .*save 0 and 1 as bool"):
+        getattr(bb, function)(MASK.astype(dtype), [MASK], protocol)
+    for sound in (MASK, MASK.astype(dtype) * np.iinfo(dtype).max, np.zeros_like(MASK, dtype)):
+        getattr(bb, function)(sound, [MASK], protocol)
