@@ -49,14 +49,15 @@ def given_array(value: object, what: str) -> NDArray[Any]:
         array = np.asarray(convertible)
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
-    if array.dtype.kind not in "biuf" or array.size > MAX_GIVEN:
+    is_numeric = array.dtype.kind in "biuf"  # bool, signed or unsigned integer, float
+    if not is_numeric or array.size > MAX_GIVEN:
         limit = f"at most {MAX_GIVEN} " if array.size > MAX_GIVEN else ""
         has = kind_of_value(array if array.ndim else value)  # a list is described by its elements
         raise DataError(f"{what}: {has}, expected an array of {limit}numbers")
     # The kernels expect True to be the byte 1; in Pillow's images of one bit it is 255
     if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
         array = array.view(np.uint8) != 0
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # "=": native
 
 
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:

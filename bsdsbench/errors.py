@@ -248,17 +248,21 @@ def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
             if str(problem).startswith(f"{side}: "):
                 file = file_of_side
         problems.append(problem.with_file(file) if file else problem)
-    return type(error)("", problems) if problems != [*error.problems] else error
+    if problems == list(error.problems):
+        return error
+    same_class = type(error)  # such as ShapeError, a child of DataError
+    return same_class(problems=problems)
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in file and numbers, in order of first appearance.
 
-    If a problem has no `file`, it is taken from the start of the text ("FILE: FAULT"). If the text
-    names no file either, the problem is a group of its own. Repeated problems are dropped.
+    "a.png: 3 values" and "b.png: 7 values" are similar. If a problem has no `file`, it is taken
+    from the start of the text ("FILE: FAULT"). If the text names no file either, the problem is a
+    group of its own. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
-    for problem in dict.fromkeys(problems):
+    for problem in dict.fromkeys(problems):  # without repetitions
         file, colon, has = problem.has.partition(": ")
         if colon and not problem.file:
             problem = attrs.evolve(problem, file=file, has=has)
@@ -272,11 +276,10 @@ MANY_FILES = 10  # one line names up to this many files, and of more than this o
 
 
 def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
-    """Replace each group of more than three similar problems with its first problem.
+    """Replace each group of more than three problems that differ only in file and numbers by one.
 
-    Its `file` then gives the number of files and their names, of more than ten only the first
-    three, and `names` has all of them.
-    See `group_similar_problems`.
+    It is the first problem of the group. Its `file` gives the number of files and their names, of
+    more than ten only the first three, and `names` has all of them.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

@@ -173,7 +173,7 @@ class MetricContract:
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
         for samples in (weights, weights[:2]):
-            tree = case.tree(samples)
+            tree = case.tree(samples)  # nested scores, one number per sample
             for number, times in enumerate(samples):
                 scores = _columns(case.metric, sample_scores(tree, number))
                 assert scores == pytest.approx(case.repeated(times), **_CLOSE)
@@ -185,17 +185,18 @@ class MetricContract:
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
-        score_keys = {c.key.replace(".", "_"): c.key for c in metric.columns}  # of table columns
+        # The table writes the score "ods.f" as "ods_f"
+        score_keys = {c.key.replace(".", "_"): c.key for c in metric.columns}
         names = [column.key for column in table.columns]
         rows = [dict(zip(names, cells, strict=True)) for cells in table.rows]
         image_rows = [row for row in rows if row.get("part") is None]
-        this_image_once = np.eye(len(case.images), dtype=int)
-        for row, times, (pred, _) in zip(image_rows, this_image_once, case.images, strict=True):
+        times_of_runs = np.eye(len(case.images), dtype=int)  # in run k, image k once, others never
+        for row, times, (pred, _) in zip(image_rows, times_of_runs, case.images, strict=True):
             expected = case.repeated(times)
             values = {score_keys[k]: v for k, v in row.items() if score_keys.get(k) in expected}
             assert values == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
-        parts = metric.parts(protocol, metric.options_of(protocol))
+        parts = metric.parts(protocol, metric.options_of(protocol))  # such as classes
         assert len(rows) in (len(image_rows), len(image_rows) * (1 + len(parts)))
         assert case.run.image_scores(metric.name).keys() == {*case.run.image_ids}
 
@@ -208,7 +209,7 @@ class MetricContract:
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
         run = replace(case.run, records=fourfold)
         rng = np.random.default_rng(len(fourfold))
-        groups = np.array([0, 1, 2, *rng.integers(0, 3, len(fourfold) - 3)])
+        groups = np.array([0, 1, 2, *rng.integers(0, 3, len(fourfold) - 3)])  # of each image
         weights = (groups == np.arange(3)[:, None]).astype(np.int64)  # (groups, images)
         tree = case.metric.all_scores(run.stack(case.metric.name), weights, run.protocol)
         for number in range(3):
@@ -223,6 +224,7 @@ class MetricContract:
         """
         if case.perfect is None:
             pytest.skip("no perfect prediction")
+        # Thresholds between 0 and 1, and no thinning, which may change a perfect map
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
         run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
         score = run.score(case.metric.name)
@@ -330,6 +332,7 @@ class MetricContract:
         """Scoring annotators against each other needs two, and does not depend on their order."""
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol
+        # What each annotator drew: tuples of maps, one per annotator
         drawings = {n: gt.parts[n] for n in ("boundaries", "segmentations") if n in gt.parts}
         one_annotator = gt.replace(**{name: maps[:1] for name, maps in drawings.items()})
         with pytest.raises(DataError):

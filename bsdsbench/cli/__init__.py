@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 import click
@@ -57,11 +58,8 @@ def main() -> None:
     arguments = sys.argv[1:] or ["--help"]
 
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
-
-    def write_setting(setting: Setting) -> str:
-        """Format a setting that a message suggests as a flag of the current command."""
-        return as_flag(setting, command_name)
-
+    # Messages suggest settings as flags of this command
+    write_setting = partial(as_flag, command_name=command_name)
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()

@@ -246,10 +246,9 @@ class Examination:
         self.sound.append(image)
         if fits:
             # Flags of the values, such as FAINT or DARK, by which `check_values` judges the set
-            evidence = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
-            self.records.append(
-                ImageRecord(image_id, gt.shape, form=pred.form, pred=evidence.pred, gt=evidence.gt)
-            )
+            sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
+            record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
+            self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:  # boundary
             is_comparable = self._measure_boundaries(image, pred, gt, measure)
             measure = measure and is_comparable
@@ -582,14 +581,9 @@ def _check_displacement(examination: Examination) -> None:
     quarters = measured_maps.find_quarter_displacements(maps)
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         upper_left, lower_right = quarters[0], quarters[-1]
-        examination.report_images(
-            "scaled",
-            images,
-            dy=upper_left.rows,
-            dx=upper_left.columns,
-            dy2=lower_right.rows,
-            dx2=lower_right.columns,
-        )
+        corners = {"dy": upper_left.rows, "dx": upper_left.columns}
+        corners |= {"dy2": lower_right.rows, "dx2": lower_right.columns}
+        examination.report_images("scaled", images, **corners)
         return
     move_back = partial(np.roll, shift=(-round(moved.rows), -round(moved.columns)), axis=(0, 1))
     examination.report_remedy("shift", images, change=move_back, dy=moved.rows, dx=moved.columns)

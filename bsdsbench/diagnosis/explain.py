@@ -212,10 +212,8 @@ def explain(
         who = f"a run of {len(indices)} images"
         search.record_trial(label, "images", scores, n_images=len(indices), who=who)
     # Trials for which images are counted again under other settings, singly and then in pairs
-    changes = [
-        change
-        for change in causes.counting_changes(search.metric)
-        if change.differs(run.protocol, search.metric)  # not what the run does already
+    changes = [  # except what the run does already
+        c for c in causes.counting_changes(search.metric) if c.differs(run.protocol, search.metric)
     ]
     if sources is None:  # without files, no image can be counted again
         search.not_tried = changes
@@ -271,14 +269,9 @@ class _Waiting(NamedTuple):
 class Search:
     """A search for the settings under which a run's scores equal the targets.
 
-    - targets: column key of the metric -> published value
-    - sources: the files of the run, or None if only its counts are available
-    - ids: the ids of the images
     - run_counts: the run's counts of each image, in the order of `ids`
     - run_scores: column key -> score of the run
-    - image_order: the indices of the images in the order of counting. Any number of images from
-      the start is spread evenly over the run.
-    - counted: label of a setting -> index of an image -> counts
+    - image_order: the indices of the images in the order of counting
     - trials: label -> trial. Of several trials with the same label, the last one that reaches the
       targets is kept; if none does, the last one.
     - not_tried: the settings that were not counted on all images because time ran out

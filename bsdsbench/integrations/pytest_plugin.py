@@ -47,7 +47,7 @@ def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]
     def assert_scores(
         run: Evaluation | PathLike, baseline: PathLike, **options: Any
     ) -> GateResult | None:
-        __tracebackhide__ = True
+        __tracebackhide__ = True  # a failure points to the line of the test
         if request.config.getoption("--bsdsbench-update"):
             options = {"update": True}
         return gate.assert_scores(run, Path(request.path).parent / baseline, **options)

@@ -70,17 +70,24 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
-        """Create the metric; `options` are passed to torchmetrics.Metric."""
+        """Create the metric; `options` are passed to torchmetrics.Metric.
+
+        protocol : a protocol or the name of a preset; default: the protocol of the first metric
+        metrics : names of metrics that read the same kind of ground truth
+        classes : the names of the classes in the order of their labels from 0
+        groups, group_by : columns that group the images, or an expression for their ids
+        """
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
-        self.plan = make_plan(keywords, protocol, metrics)
+        self.plan = make_plan(keywords, protocol, metrics)  # checked, with the defaults filled in
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
         # True during torchmetrics' `forward`, which resets the state temporarily; `reset` then
         # keeps the ids of images seen so far
         self._within_forward = False
+        # A list of tensors, one per image, which torchmetrics concatenates over ranks
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -96,7 +103,7 @@ class BenchmarkMetric(Metric):
         An image may be added again with the same id; `evaluation` counts it once. If an id was
         used for a different image, DataError is raised and nothing is added.
         """
-        records = image_records(pred, gts, image_id, groups, self.plan)
+        records = image_records(pred, gts, image_id, groups, self.plan)  # the counts of each image
         if image_id is None:  # `evaluation` numbers the images without an id
             records = [replace(record, image_id="") for record in records]
         else:
@@ -120,11 +127,13 @@ class BenchmarkMetric(Metric):
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         if not states:
             raise DataError("no images yet: call update before compute")
-        records: dict[str, ImageRecord] = {}
-        for record in _unpack_all(torch.cat(list(states)).cpu().numpy().tobytes()):
+        all_bytes = torch.cat(list(states)).cpu().numpy().tobytes()
+        records: dict[str, ImageRecord] = {}  # by image id
+        for record in _unpack_all(all_bytes):
             if not record.image_id:
                 record = replace(record, image_id=numbered_id(len(records)))
-            if not records.setdefault(record.image_id, record).equals(record):
+            first = records.setdefault(record.image_id, record)
+            if not first.equals(record):
                 raise _second_image(record.image_id)
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
@@ -162,16 +171,13 @@ class BenchmarkMetric(Metric):
 
 
 def _pack_with_length(record: ImageRecord) -> bytes:
-    """Pack an image's record to bytes, preceded by their length.
-
-    Packed records can be concatenated; `_unpack_all` splits them again.
-    """
+    """Pack an image's record to bytes, preceded by their length, so that they can be joined."""
     data = pack_record(record)
     return len(data).to_bytes(_LENGTH_BYTES, "little") + data
 
 
 def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
-    """Yield the records from concatenated results of `_pack_with_length`."""
+    """Yield the records of images from bytes: for each, its length in 8 bytes, then the record."""
     start = 0
     while start < len(data):
         body = start + _LENGTH_BYTES

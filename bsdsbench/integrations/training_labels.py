@@ -106,12 +106,14 @@ def assign(
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
+    # [centre + dy, centre + dx]: the distance of two pixels dy rows and dx columns apart
     offset_cost = _offset_costs(metric, with_tolerance(radius))
-    centre = len(offset_cost) // 2  # the index of offset 0
-    n_cols = max(bmap.shape[1], 1)
+    centre = len(offset_cost) // 2
+    n_cols = max(bmap.shape[1], 1)  # at least 1, to divide by
     matches = []
     for annotation in annotated if annotated.ndim == 3 else [annotated]:
         gt_map = binary_map(annotation, "ground truth")
+        # The cost of a predicted pixel and of an annotated one, added to the distance of the pair
         further_costs = () if pred_value is None else (pred_cost, np.zeros(gt_map.shape))
         # Flat indices of the pixels of each pair, (pairs,) each
         pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, further_costs)

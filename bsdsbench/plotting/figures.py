@@ -290,9 +290,8 @@ def plot_runs(
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
-    # A run is drawn as a method of one run. `with_runs` gives the methods the runs just loaded.
     methods_of_one = [Method(run.name, [run]) for run in labelled]
-    all_methods = with_runs([*methods_of_one, *methods], every_run)
+    all_methods = with_runs([*methods_of_one, *methods], every_run)  # with the runs just loaded
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
@@ -301,16 +300,14 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
-    measure = Spread(spread)
+    measure, curves = Spread(spread), []  # one curve per method
     with style.style(look, path is not None):
-        curves = []  # one per method
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
             scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
             aps = [float(score.get("ap", math.nan)) for score in scores]
             curves.append(method_curve(method, displays, aps, measure, each_run))
-        # A published AP is shown only if its rule is that of all runs or, without runs, of all
-        # published results
+        # A published AP is shown if its rule is that of all runs or, without runs, of all results
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
         published_displays = [

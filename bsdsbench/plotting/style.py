@@ -409,10 +409,9 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def _points_on_lines(ax: Axes) -> F8:
-    """Return points (x, y) along all lines of `ax`: their vertices, and 33 points per segment.
+    """Return points (x, y) along all lines of `ax`, as fractions of the axes: float64 (points, 2).
 
-    The coordinates are fractions of the axes, (0, 0) at the lower left and (1, 1) at the upper
-    right. Returns float64 (points, 2).
+    These are the vertices of the lines, and 33 points per segment.
     """
     points = [np.zeros((0, 2))]  # for axes without lines
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment

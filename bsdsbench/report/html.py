@@ -158,11 +158,8 @@ class Page:
 
     published_rows, table_notes : table rows of the published results, and notes on them
     published_curves : the published results that have a stored curve
-    table : the table of images
     ids : the ids of the images of all runs, starting with those of the first run
     sources : run name -> files of the run; runs whose files were not found are absent
-    notes : what is missing from the page and why, one line each
-    pictures : position of an image in `ids` -> its pictures
     """
 
     def __init__(

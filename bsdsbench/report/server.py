@@ -42,11 +42,7 @@ class ViewServer(ThreadingHTTPServer):
     Predictions and ground truth are read from the folders recorded in the runs. Attributes:
 
     address : the URL to open
-    token : the secret part of the URL
-    hosts : the accepted Host headers
     ids : the image ids. A URL refers to an image by its index in this list
-    maker : the callable that makes the pictures of an image
-    notes : what is missing from the page and why, one line each
     page : the HTML page, encoded in UTF-8
     """
 

@@ -172,15 +172,12 @@ def worst_table(
     for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
         prefix = f"{name}: " if is_pair else ""
         for k, (field, cells) in enumerate(zip(fields, columns_of_method, strict=True)):
-            # A key that is repeated, for another class, gets its position
-            is_repeated = field.key in [earlier.key for earlier in fields[:k]]
+            is_repeated = field.key in [earlier.key for earlier in fields[:k]]  # for another class
             key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
             table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
     if is_pair:
         table_columns[Field("difference", "A - B", "", "+.4f")] = values
-    notes = []
-    if len(shared_runs) > len(methods):
-        notes.append(f"Of several runs: {spread.words}.")
+    notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
         overlay_columns = _overlay_columns(_split_by_method(folders, methods), listed)
         table_columns |= overlay_columns
