@@ -372,7 +372,7 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns` and, before the last one, a new column for each key SCORE@TOLERANCE.
+        """Return `columns` and, before the number of images, one for each key SCORE@TOLERANCE.
 
         An example is "ods@0_0075". Keys whose SCORE is not in `tolerance_scores` are ignored.
         """
@@ -549,7 +549,7 @@ class Metric(ABC, Generic[Opt]):
         """
         if isinstance(self, LinksImages):
             stack = self.link_images(stack)
-        block, per_image = dict(stack), stack.keys() - self.shared
+        block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
             for name in per_image:

@@ -405,7 +405,7 @@ def _count_boundaries(
     # to the next lower one (`events`). Pixels with no annotated pixel near may be left out of them
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
-    total_gt = np.full(thresholds.size, widest.vertices.pixel.size)
+    total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
     tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
@@ -433,7 +433,7 @@ def boundary_match_maps(
     Parameters
     ----------
     pred, gts, protocol
-        As in `boundary_counts`. Only the first tolerance of the protocol is used.
+        The soft map, the annotators' maps and the protocol, of which one tolerance is used.
     threshold : float
         One of the thresholds that `boundary_counts` returns.
 

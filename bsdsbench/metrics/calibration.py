@@ -29,7 +29,7 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_mean, defined_ratio
 from bsdsbench.transforms.maps import prepare, unit
 
-_FLOAT32 = 1e-6  # relative error, slightly above that of 0.7 or 1 - 0.3 computed in float32
+_FLOAT32_ERROR = 1e-6  # relative error, slightly above that of 0.7 or 1 - 0.3 computed in float32
 
 
 @frozen
@@ -59,7 +59,7 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
         dtype from a bin edge counts as being on the edge.
     closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
     """
-    error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
+    error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
     if closed == "left":  # lower the edges, so that values just below an edge count as on it
         lowered = edges / with_tolerance(1, error)
@@ -98,6 +98,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         soft = prepare(pred.soft, protocol, valid)
         same_shape(soft.shape, masks.shape[1:], pred.where)
         counted = np.ones(soft.shape, bool) if valid is None else valid
+        # Of each counted pixel: its value, the number of annotators who marked it, its bin
         p, n_marked, n_annotators = unit(soft)[counted], masks.sum(axis=0)[counted], len(masks)
         bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
         return {

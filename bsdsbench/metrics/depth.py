@@ -261,12 +261,12 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
                 inverse_gt = inverse(require(maps.gt, "depth"))
-                both = inverse_pred, inverse_gt
-                counts["si"] = depth_pairs.ratio_pairs(*both, maps.valid, _DEPTH_RATIOS)
+                pair = inverse_pred, inverse_gt
+                counts["si"] = depth_pairs.ratio_pairs(*pair, maps.valid, _DEPTH_RATIOS)
             if "matte" in opt.measures:
                 matte = require(maps.matte, "matte")
-                hits = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _DEPTH_RATIOS)
-                counts["matte"] = hits
+                n_edges = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _DEPTH_RATIOS)
+                counts["matte"] = n_edges
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
@@ -274,9 +274,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 else:
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if (
-                opt.matches_edges
-            ):  # match edges, a soft map with binary ones, where pixels are valid
+            if opt.matches_edges:  # soft edges with binary ones, where pixels are valid
                 if opt.pred_edges == "canny":
                     soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
                 else:

@@ -44,8 +44,9 @@ def pixel_classes(
     A predicted pixel is matched or false. A pixel that is only annotated is missed if the pixel of
     at least one annotator is unmatched.
 
-    pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
-        image is left out.
+    pred, gts: a soft map (H, W), and a boundary map (H, W) of each of A annotators.
+    protocol: its thresholds and first tolerance are used, without a threshold 0 (the whole image).
+    dropped: bool (H, W), True at predicted pixels to remove after thinning.
     errors: if True, the classes of false and missed pixels are those of `ERROR_CODES`, such as
         "duplicate", which tell why they are wrong; if False, they are FALSE and MISSED.
 
@@ -142,7 +143,8 @@ def boundary_errors(
     Parameters
     ----------
     pred, gts, protocol, dropped : as in `boundary_counts`
-        Only the first tolerance of the protocol is used.
+        The soft map, the annotators' maps, the protocol, of which only the first tolerance is used,
+        and the predicted pixels to remove after thinning.
 
     Returns
     -------

@@ -332,9 +332,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),
         "sorted_ap", and "mean_f1", the F of the matched objects. ("f1" is the F of all images.)
         """
-        indices = defined_ratio(
-            counts["inside"], counts["joined"]
-        )  # (N, 3), in the order of JACCARD
+        indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3), as in JACCARD
         scores = dict(zip(JACCARD, indices.T, strict=True))
         scores["sorted_ap"] = counts["sorted_ap"]
         return {**scores, "mean_f1": _object_scores(counts["objects"])["f1"]}

@@ -33,7 +33,7 @@ from bsdsbench.protocol.fields import (
 )
 
 Spacing = tuple[float, float]  # the distances between rows and between columns
-SIDES = ("prediction", "ground truth")  # error messages begin with one of these
+PRED_SIDE, GT_SIDE = SIDES = ("prediction", "ground truth")  # error messages begin with these
 VOID = int(np.iinfo(np.int64).min)  # value of void pixels (not `GroundTruth.valid`) in gt maps
 
 
@@ -93,7 +93,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
     """Convert two maps with `as_label_map`, and raise ShapeError if their shapes differ."""
-    maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
+    maps = MapPair(as_label_map(pred, PRED_SIDE), as_label_map(gt, GT_SIDE))
     same_shape(maps.pred.shape, maps.gt.shape)
     return maps
 
@@ -122,7 +122,7 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
             raise
         if side not in SIDES:
             message = problem.has
-        file = (gt if side == SIDES[1] else pred).where
+        file = (gt if side == GT_SIDE else pred).where
         raise type(error)(attrs.evolve(problem, file=file, has=message)) from None
 
 
@@ -204,7 +204,7 @@ def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> Ma
     half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
     """
     maps = []
-    for labels, side, name in ((pred, SIDES[0], "predictions"), (gt, SIDES[1], "truth")):
+    for labels, side, name in ((pred, PRED_SIDE, "predictions"), (gt, GT_SIDE, "truth")):
         numbered = without_void(labels, valid)
         if opt.components and opt.components_of in ("both", name):  # a mask
             mask = binarise(numbered, None, side)

@@ -24,6 +24,8 @@ from bsdsbench.loaders.labels import (
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
 from bsdsbench.metrics.label_maps import (
+    GT_SIDE,
+    PRED_SIDE,
     SIDES,
     VOID,
     LabelOptions,
@@ -88,10 +90,10 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
         opt = _evolve(opt, components=0, components_of="both", ignore=-1)
     elif opt.unit != "class":  # instance numbers
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
-        _refuse_reused_numbers(pred_map, SIDES[0])
-        _refuse_reused_numbers(gt_map, SIDES[1])
+        _refuse_reused_numbers(pred_map, PRED_SIDE)
+        _refuse_reused_numbers(gt_map, GT_SIDE)
     elif opt.classes:  # class labels
-        reject_binary_prediction(pred_map, gt_map, opt.labels, SIDES[0])
+        reject_binary_prediction(pred_map, gt_map, opt.labels, PRED_SIDE)
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         no_class = {0} if opt.first > 0 else set()
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
@@ -116,8 +118,8 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     if pred_map.ndim == 3 and not pred_map.any():  # masks of objects, of which there are none
         no_object = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], no_object)
-    gt_map = _single_map(gt_map, pred_map.shape, SIDES[1])
-    return MapPair(_single_map(pred_map, gt_map.shape, SIDES[0]), gt_map)
+    gt_map = _single_map(gt_map, pred_map.shape, GT_SIDE)
+    return MapPair(_single_map(pred_map, gt_map.shape, PRED_SIDE), gt_map)
 
 
 class LabelMetric(Metric[MapOptions]):
@@ -242,11 +244,8 @@ class LabelMetric(Metric[MapOptions]):
                 names = ", ".join(f"{k} is {j} of the truth" for k, j in exchanged)
                 yield "classes", f"{noun} are exchanged (label {names})", fix_of_exchange
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
-            yield (
-                "classes",
-                "no label is in both maps",
-                "check the order of the classes and `first`",
-            )
+            order = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", order
         for label in opt.ignored:
             if label in overlaps.pred and label not in overlaps.gt:
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
@@ -415,7 +414,7 @@ def refuse_other_numbering(
             train_ids = train_id_options("semantic")
             fixes = ("convert one side: label ids are read as they are given", train_ids)
         raise DataError(
-            f"{SIDES[0]}: {mistake}, expected one numbering on both sides: as the labels of "
+            f"{PRED_SIDE}: {mistake}, expected one numbering on both sides: as the labels of "
             f"the classes are given, {min(labels)} .. {max(labels)} "
             f"({100 * n_fitting // n_known} % of the pixels would be right, "
             f"{100 * n_right // n_known} % are)",
@@ -459,7 +458,7 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """
     if pred.shape != gt.shape:
         return
-    for narrow, other, what in ((pred, gt, SIDES[0]), (gt, pred, SIDES[1])):
+    for narrow, other, what in ((pred, gt, PRED_SIDE), (gt, pred, GT_SIDE)):
         n_values = 1 << (8 * narrow.dtype.itemsize)  # of the dtype of `narrow`: 256 or 65536
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue

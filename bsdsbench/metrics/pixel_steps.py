@@ -158,14 +158,15 @@ def steps_of_soft(
 
 
 def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = None) -> DrawnSteps:
-    """Classify the pixels of T binary maps, one per threshold, as `steps_of_soft` does.
+    """Classify the pixels of T binary maps, one per threshold, as correct, false or missed.
 
     maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
         segmentations. A pixel may be predicted again after a threshold at which it is not.
-    masks, valid: as in `steps_of_soft`.
+    masks: bool (A, H, W), the pixels that each of A annotators marked.
+    valid: bool (H, W), False at void pixels; None if no pixel is void.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
-    off_class, on_class = _possible_classes(masks)
+    off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
     classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T
     changes = changes_of(classes, masks.shape[1:])
     matched = (maps * masks.sum(axis=0)).sum(axis=(1, 2))

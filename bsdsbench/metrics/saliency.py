@@ -447,7 +447,7 @@ def _similarity(a: F8, b: F8) -> float:
     denominator = (mean_a**2 + mean_b**2) * variances
     if numerator == 0 and denominator == 0:
         return 1.0
-    return float(numerator / (denominator + _EPS))
+    return float(numerator / (denominator + _EPS))  # as in PySODMetrics
 
 
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:

@@ -162,7 +162,7 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
 
 _MOST_EXCUSED = 0.5  # an unpaired prediction is ignored if more of it is on void pixels or a crowd
 _PANOPTIC_COLUMNS = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
-_NAME_OF_MEAN = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
+_MEAN_KEYS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
 class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
@@ -221,16 +221,14 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
                 total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
-            by_class = {key: by_class[key] for key in _NAME_OF_MEAN}  # without PQ, SQ and RQ
+            by_class = {key: by_class[key] for key in _MEAN_KEYS}  # without PQ, SQ and RQ
         gt = total["confusion"].sum(axis=2)[:, :-1]  # annotated pixels of each class, (S, C)
         n_right = np.trace(total["confusion"][:, :-1, :-1], axis1=1, axis2=2)
         gt_share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
             "fw_iou": (gt_share * np.nan_to_num(by_class["iou"])).sum(axis=1),
             "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
-            **class_means(
-                {_NAME_OF_MEAN.get(key, key): values for key, values in by_class.items()}
-            ),
+            **class_means({_MEAN_KEYS.get(k, k): values for k, values in by_class.items()}),
         }
         if opt.unit != "class":
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
@@ -240,7 +238,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         per_class: dict[str, dict[str, Map]] = {}
         for k, name in enumerate(names if len(names) > 1 else ()):
             has_objects = k < len(opt.class_names)  # "ground" has none
-            keys = by_class if has_objects else (*_NAME_OF_MEAN, "gt_pixels")
+            keys = by_class if has_objects else (*_MEAN_KEYS, "gt_pixels")
             per_class[name] = {key: by_class[key][:, k] for key in keys}
         return {**scores, "per_class": per_class}
 

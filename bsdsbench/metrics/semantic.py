@@ -307,7 +307,7 @@ def _scale_to_nearest(array: Map, scale: float) -> Map:
         # Centres of the new pixels, in coordinates of the old pixels (counted from 1)
         centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
         index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
-        mirrored = np.minimum(index, 2 * size - 1 - index)
+        mirrored = np.minimum(index, 2 * size - 1 - index)  # size -> size - 1, and so on
         array = np.take(array, mirrored, axis)
     return np.ascontiguousarray(array)
 
@@ -421,7 +421,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         Raises DataError if no class has an annotated boundary.
         """
         per_class = scores["per_class"]
-        annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
+        n_annotated = stack["matches"][..., TOTAL_GT]  # (images, classes, thresholds)
+        annotated = np.any(n_annotated, axis=(0, 2)).tolist()
         if not any(annotated):
             raise DataError("semantic score: no class has a ground-truth boundary")
         absent = tuple(n for n, drawn in zip(per_class, annotated, strict=True) if not drawn)

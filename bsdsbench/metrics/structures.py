@@ -370,7 +370,8 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         of them has.
         """
         matched, total = sums["matched"], sums["total"]
-        shares = defined_ratio(matched, total)  # columns: correctness, completeness
+        # Columns: of the predicted lines (correctness), of the annotated lines (completeness)
+        shares = defined_ratio(matched, total)
         n_missed = total[:, 1] - matched[:, 1]
         return {
             "completeness": shares[:, 1],

@@ -336,7 +336,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image. If means are over sequences, add `frame`, its id from `encode_id`."""
+        """Count one image. For means over sequences, add `frame`, the characters of its id."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts

@@ -18,7 +18,8 @@ from bsdsbench.arguments import F8, I8, Bool, given_array
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import Map, binary_map, is_binary, one_map, same_shape
 from bsdsbench.metrics.label_maps import (
-    SIDES,
+    GT_SIDE,
+    PRED_SIDE,
     VOID,
     MapContents,
     MapPair,
@@ -101,8 +102,8 @@ def as_pair(
         return _pair_of_masks(as_masks(pred, gt, ignored))
     pred_map, gt_map = as_label_maps(pred, gt)
     labels_of_classes = range(first, first + classes)
-    new_pred = _number_classes(pred_map, labels_of_classes, ignored, SIDES[0])
-    new_gt = _number_classes(gt_map, labels_of_classes, ignored, SIDES[1])
+    new_pred = _number_classes(pred_map, labels_of_classes, ignored, PRED_SIDE)
+    new_gt = _number_classes(gt_map, labels_of_classes, ignored, GT_SIDE)
     void = void_of(gt_map, ignored)
     if void is not None:
         new_pred[void] = -1
@@ -125,7 +126,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     is_none = np.isin(labels, list(remarks))
     if labels.dtype == np.int64:
         is_none |= labels == VOID
-    if what == SIDES[0] and labels.max() < 0:  # -1 everywhere: an empty prediction
+    if what == PRED_SIDE and labels.max() < 0:  # -1 everywhere: an empty prediction
         is_none = labels == -1
     is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
     if is_wrong.any():
@@ -162,10 +163,10 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
-    masks = [_as_mask(pred, SIDES[0]), _as_mask(gt_without_void, SIDES[1])]
+    masks = [_as_mask(pred, PRED_SIDE), _as_mask(gt_without_void, GT_SIDE)]
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels need a pixel
-        raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
+        raise DataError(f"{GT_SIDE}: shape {masks[1].shape}, expected at least one pixel")
     return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
 
 
@@ -315,8 +316,8 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     if opt.things:
         pred_values = _number_plain_classes(pred_values, opt)
         gt_values = _number_plain_classes(gt_values, opt)
-    pred_regions = _number_regions(pred_values, opt, SIDES[0])
-    gt_regions = _number_regions(gt_values, opt, SIDES[1])
+    pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
+    gt_regions = _number_regions(gt_values, opt, GT_SIDE)
     # The k of a crowd; it means nothing for values that are not ignored
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
@@ -375,7 +376,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
         is_none = _is_no_region(values, void, opt, what)
     else:  # a predicted number may be equal to an ignored value
-        ignored = opt.ignored if what == SIDES[1] else ()
+        ignored = opt.ignored if what == GT_SIDE else ()
         void = (values == VOID) | np.isin(values, ignored)
         if values[values != VOID].min(initial=0) < -1:
             raise DataError(
@@ -416,7 +417,7 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
             "have instances; instances of a class 0: things=[])"
         )
     is_none = void | ((classes == 0) & (opt.first > 0))
-    if what == SIDES[0] and values.max() < 0:  # -1 everywhere: an empty prediction
+    if what == PRED_SIDE and values.max() < 0:  # -1 everywhere: an empty prediction
         is_none = values == -1
     is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
     if is_wrong.any():

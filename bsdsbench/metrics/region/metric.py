@@ -224,7 +224,7 @@ class RegionMetric(Metric[None]):
         """Yield (code, problem, fix) if each predicted map has two labels, one of thin lines."""
         maps = pred.parts.get("segs", ())
         for labels in maps:
-            on = labels == labels.max(initial=0)
+            on = labels == labels.max(initial=0)  # the lines of a boundary map
             has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()  # 2 x 2
             if has_squares or np.unique(labels).size != 2:
                 return  # not thin lines
