@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -257,22 +256,34 @@ def _bootstrap_weights(
         return unit_weights if clusters is None else unit_weights[:, clusters]
 
     pool = ThreadPoolExecutor(1)
-    block_sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
-    pending = deque(pool.submit(draw, n) for n in islice(block_sizes, _BLOCKS_AHEAD))
+    block_sizes = deque(len(samples) for samples in blocks(n_boot, n_images))  # yet to be submitted
+    pending: deque[Future[Weights]] = deque()  # submitted to the thread, in the order of drawing
+
+    def submit_next_block() -> None:
+        """Let the thread draw one more block, unless all are submitted."""
+        if block_sizes:
+            pending.append(pool.submit(draw, block_sizes.popleft()))
+
+    for _ in range(_BLOCKS_AHEAD):
+        submit_next_block()
 
     def drawn_blocks() -> Iterator[Weights]:
-        """Yield an empty block, then each drawn block. No more are drawn once this is closed."""
+        """Yield an empty array (0, n_images), then each block of weights (S, n_images) once drawn.
+
+        When the caller drops or closes this generator, the thread stops after its current block.
+        The empty array is there because a generator runs its `finally` only after a first `next`.
+        """
         try:
             yield np.empty((0, n_images), np.int8)
             while pending:
-                block = pending.popleft().result()
-                pending.extend(pool.submit(draw, n) for n in islice(block_sizes, 1))
+                block = pending.popleft().result()  # waits for the thread
+                submit_next_block()
                 yield block
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
     weights = drawn_blocks()
-    next(weights)  # the empty block: only a generator that has started runs its `finally`
+    next(weights)  # skips the empty array
     return weights
 
 

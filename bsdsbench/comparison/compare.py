@@ -269,9 +269,10 @@ def _compare_images(
 
     Returns the comparisons by metric and, for each metric, by pair of runs.
     """
-    # (N,): the index of each image's unit, an image or a cluster
+    # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image
     units = sampling.unit_of_images(len(runs[0].run.records))
-    scores_without: dict[str, dict[str, F8]] = {}  # run -> score -> (units,), without each unit
+    # Run -> score -> (number of units,): the score without unit u
+    scores_without: dict[str, dict[str, F8]] = {}
     if sampling.n > 1 and len(runs) > 1:
         weighted_runs = [run.weighted for run in runs]
         scores = bootstrap.scores_of(weighted_runs, bootstrap.jackknife_weights(units))
@@ -283,7 +284,7 @@ def _compare_images(
         if scores_without:
             difference = a.values[first_score] - b.values[first_score]
             without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
-            influence = (difference - without)[units]
+            influence = (difference - without)[units]  # of a unit, copied to each of its images
         values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
         key = registry.get(metric).image_columns[0].key
         effects = []

@@ -185,9 +185,21 @@ def compare_methods(
     Parameters
     ----------
     methods : sequence of Method
-        The methods. All of their runs must cover the same images; see `common` in `compare`.
-    n_boot, seed, level, common, force, cluster, groups, group_by, progress
-        As in `compare`.
+        The methods. All of their runs must cover the same images, unless `common` is True.
+    n_boot, seed : int
+        Number of bootstrap samples, and the seed of the random numbers.
+    level : float
+        Confidence level of the intervals.
+    common : bool
+        If True, use only the images that all runs have, instead of raising if the images differ.
+    force : bool
+        Compare even if protocols or ground truth differ; `notes` then says so.
+    cluster : str or None
+        A group column. Whole groups of images are then drawn instead of single images.
+    groups, group_by
+        The groups of the images, as `Evaluation.with_groups` takes them.
+    progress : callable or None
+        Called with (samples done, all samples, "").
 
     Raises
     ------
@@ -215,13 +227,14 @@ def compare_methods(
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    scores = tuple(shared_names(run.values for run in sampled_runs))
+    scores = tuple(shared_names(run.values for run in sampled_runs))  # those that all runs have
     sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
     # Two methods are paired if they have the same seeds, all distinct, and more than one run
-    alike = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
-    paired = frozenset((a.name, b.name) for a, b in alike if a.distinct and a.n_runs > 1)
+    same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    paired = frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
     by_score = {score: compare_score(score, sampled, sampling, paired) for score in scores}
     left_out = {}
+    # `comparable` may have dropped images from the runs, which are then in their `left_out`
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
         if restricted.left_out:  # the method's own reasons take precedence
             left_out[method.name] = restricted.left_out | method.left_out
@@ -285,7 +298,7 @@ def means_table(
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
     for method in methods:
-        comparable(as_runs(method.runs, method.labels))  # raises if they are not
+        comparable(as_runs(method.runs, method.labels))  # raises if its runs are not comparable
     shown = scores_to_show(methods, columns)
     rows: list[list[Cell]] = [
         [method.name, *mean_cells(method, shown, spread)] for method in methods

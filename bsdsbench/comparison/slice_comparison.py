@@ -44,14 +44,17 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     with_groups = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
     with_groups.require_records()
     groups = partition(with_groups.records, by)
-    group_of_image = dict(zip(with_groups.image_ids, groups.members.tolist(), strict=True))
-    slices: dict[str, list[Evaluation]] = {name: [] for name in groups.names}
-    for number, runs_in_slice in enumerate(slices.values()):
+    slice_of_image = {}  # image id -> name of its slice
+    for image_id, number in zip(with_groups.image_ids, groups.members, strict=True):
+        slice_of_image[image_id] = groups.names[number]
+    slices: dict[str, list[Evaluation]] = {}
+    for name in groups.names:
+        slices[name] = []
         for run in evaluations:
-            # Left-out images belong to no slice, so drop the record of them
+            # Images that the run left out have no scores, so they belong to no slice: forget them
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
-            records = [r for r in run.records if group_of_image.get(r.image_id) == number]
-            runs_in_slice.append(replace(run, records=records, failed={}, provenance=origin))
+            records = [r for r in run.records if slice_of_image.get(r.image_id) == name]
+            slices[name].append(replace(run, records=records, failed={}, provenance=origin))
     return RunsBySlice(groups.column, slices)
 
 
@@ -138,8 +141,10 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
-    names_by_note = grouped((note, name) for name, c in comparisons.items() for note in c.notes)
-    notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    noted_slices = []  # pairs of a note and the name of the slice
+    for name, compared in comparisons.items():
+        noted_slices += [(note, name) for note in compared.notes]
+    notes = [f"{', '.join(names)}: {note}" for note, names in grouped(noted_slices).items()]
     rows: list[list[Cell]] = []
     if len(first.names) == 1:
         for name, compared in comparisons.items():
@@ -152,17 +157,20 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        # Pairs of a slice name and a difference
-        in_slices = [
-            (name, d) for name, c in comparisons.items() for d in c.differences if d.score == score
-        ]
-        corrected = correct_p(d for _, d in in_slices)
-        for (name, _), d in zip(in_slices, corrected, strict=True):
+        slice_names, differences = [], []  # entry k of both belongs to one slice and pair of runs
+        for name, compared in comparisons.items():
+            for difference in compared.differences:
+                if difference.score == score:
+                    slice_names.append(name)
+                    differences.append(difference)
+        for name, d in zip(slice_names, correct_p(differences), strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             _, p, p_holm, _ = difference_cells(d, first.level)
             rows.append([*labels, Estimate(d.value, d.low, d.high), p, p_holm])
-    a, b, score_label, difference, *p_fields, _ = difference_fields(first.percent)
-    fields = [a, b, score_label, *slice_fields, replace(difference, short=""), *p_fields]
+    # Without the last column, the smallest detectable difference
+    a, b, score_field, difference_field, p_field, p_holm_field, _ = difference_fields(first.percent)
+    fields = [a, b, score_field, *slice_fields]
+    fields += [replace(difference_field, short=""), p_field, p_holm_field]
     star_note = (
         f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
         "slices of each score."

@@ -116,9 +116,11 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     if cluster:
         units = image_clusters(run.records, cluster).members
     weighted = WeightedRun(run, run.metrics)
-    on_all = weighted.overall_scores()
+    on_all = weighted.overall_scores()  # score -> its value on all images
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
-    (all_without,) = scores_of([weighted], jackknife_weights(units))  # score -> (units,)
+    # Score -> (units,): on all images without unit u
+    (all_without,) = scores_of([weighted], jackknife_weights(units))
+    # For each slice, its units and its scores without each of them
     jackknives = [
         _leave_one_out(run, groups.images_of(number), units) for number in range(len(groups.names))
     ]
@@ -126,13 +128,14 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
         whole, whole_without = on_all[score], all_without[score]
-        mean = float(defined_mean(values))
-        mean_changes = np.zeros(whole_without.size)  # change of the mean without each unit
+        mean = float(defined_mean(values))  # over the slices in which the score is defined
         n_defined = np.count_nonzero(~np.isnan(values))
+        mean_changes = np.zeros(whole_without.size)  # (units,): by leaving out unit u
         scores[score] = []
-        for value, (slice_units, slice_scores) in zip(values.tolist(), jackknives, strict=True):
-            without = slice_scores.get(score, np.full(slice_units.size, np.nan))
-            # Slice minus all, without each unit. The slice's score changes only without its units
+        for value, jackknife in zip(values.tolist(), jackknives, strict=True):
+            slice_units = jackknife.units
+            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))
+            # (units,): slice minus all, without unit u. Units of other slices change only "all"
             differences = value - whole_without
             differences[slice_units] += without - value
             if not np.isnan(value):
@@ -142,7 +145,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
                 _jackknife_interval(value - whole, differences, slice_units.size),
             )
             scores[score].append(slice_score)
-        means = mean + mean_changes
+        means = mean + mean_changes  # (units,): without unit u
         macro[score] = SliceScore(
             _jackknife_interval(mean, means, means.size, score),
             _jackknife_interval(mean - whole, means - whole_without, means.size),

@@ -189,6 +189,7 @@ class Signature:
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
         """
+        # "|" and "%" in a word are written as %7C and %25
         words = [w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|")]
         package, _, version = words[0].partition(" ")
         if package != "bsdsbench" or not version or len(words) < 2 or not _SET.fullmatch(words[1]):
@@ -211,11 +212,12 @@ class Signature:
         try:
             for key, text in texts.items():
                 if key not in NO_FIELDS:
-                    changes |= _parse_text(key, text)
+                    changes |= _parse_text(key, text)  # such as {"thin": True}
             if texts.get("thr") == UNKNOWN:
-                changes["name"] = UNSTATED_GRID
+                changes["name"] = UNSTATED_GRID  # a protocol of which even thresholds are unknown
             changes |= parse_overrides(settings)
-            protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
+            preset = str(changes.pop("base", _BASE))  # the word "proto" gives the "base"
+            protocol = Protocol.preset(preset).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}

@@ -149,8 +149,10 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
         kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
-        evidence = [record.pred for record in run.records]  # summary of the values of each image
-        if kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0 maps were examined
+        # For each image, a summary of its pixel values: the number of maps that were examined, and
+        # flags for properties that at least one of them has
+        evidence = [record.pred for record in run.records]
+        if kind is not Kind.MASK or not all(e.maps for e in evidence):
             return
         has_gray = any(e.values & Values.GRAY for e in evidence)
         contents.append("gray, cut" if has_gray else "two values")
@@ -196,10 +198,13 @@ def _truth_differences(
         record_b = records_b.get(record_a.image_id)
         if record_b is None:
             continue
-        truths = record_a.truth, record_b.truth
+        truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
+        if all(truths):
+            differ = truths[0] != truths[1]
+        else:
+            differ = not _same_totals(record_a, record_b)
         if differ:
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return

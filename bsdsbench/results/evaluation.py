@@ -401,16 +401,15 @@ class Evaluation(TabularResult):
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
-        of_run = self.score(metric)
-        of_run_by_part = definition.scores_by_part(of_run, self.protocol)
-        columns = [*definition.columns_of(of_run), *definition.image_columns]
-        columns += definition.part_columns
-        keys = dict.fromkeys(column.key for column in columns)
+        run_scores = self.score(metric)
+        run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
+        columns = (*definition.columns_of(run_scores), *definition.image_columns)
+        keys = dict.fromkeys(column.key for column in (*columns, *definition.part_columns))
         values: dict[str, dict[str, list[Any]]] = {}
-        # Each block has the scores of some images, as arrays with one value per image
+        # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
             for part, scores in definition.scores_by_part(block, self.protocol).items():
-                ods_threshold = value_at(of_run_by_part[part], "ods.threshold")
+                ods_threshold = value_at(run_scores_by_part[part], "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores = {**scores, AT_ODS: scores["curve"].at(ods_threshold)["f"]}
                 for key in keys:

@@ -127,17 +127,19 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     del scores_of_part[""]  # the overall scores
     columns = (*definition.part_columns, *definition.columns)
     keys = dict.fromkeys(column.key for column in columns if column.score)
-    all_scores = scores_of_part.values()
-    computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
-    scores = {}
+    computed = []  # the keys for which at least one part has a value
+    for key in keys:
+        if any(value_at(scores, key) is not None for scores in scores_of_part.values()):
+            computed.append(key)
+    class_scores = {}
     for part, part_scores in scores_of_part.items():
         for key in computed:
             # A class that occurs in no image has no scores at all, and gets NaN for all of them.
             # Another part gets no entry for a score that the metric does not compute for it
             if not part_scores or key.partition(".")[0] in part_scores:
                 value = value_at(part_scores, key)
-                scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
-    return scores
+                class_scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
+    return class_scores
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:

@@ -291,7 +291,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     times: list[float | None] = [None] * len(table.rows)
     names_by_machine: dict[str, list[str]] = {}
     for k, run in enumerate(runs):
-        speed = run.provenance.detector or {}
+        speed = run.provenance.detector or {}  # written by `bsdsbench run`, with JSON values
         milliseconds = speed.get("ms_per_image")
         if isinstance(milliseconds, int | float) and 0 <= milliseconds < math.inf:
             times[k] = float(milliseconds)
@@ -477,7 +477,7 @@ def _score_table(
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
-    """Return a row for each part of a metric (such as a class) and run, grouped by part.
+    """Return a table row for each part of a metric, such as a class, and run; grouped by part.
 
     Parts are in order of first occurrence. Runs without records are skipped. If the table is of
     several runs (`is_single` is False), a part is left out if the overall table already has its
@@ -489,8 +489,10 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         if not run.records:
             continue
         all_scores = run.score(metric.name).to_mapping()
+        # Part -> the keys that lead to its scores, such as ("per_class", "liver")
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
+            # `_adds_scores` is False if the overall table has the scores of the part
             if scores is None or not (is_single or _adds_scores(metric, path)):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}

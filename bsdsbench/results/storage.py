@@ -139,7 +139,7 @@ class Provenance:
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif field.default == ():  # a tuple of numbers or of texts
+            elif field.default == ():  # a tuple of texts or, for "chosen", of integers
                 kind = int if field.name == "chosen" else str
                 if isinstance(value, list | tuple):
                     known[field.name] = tuple(v for v in value if isinstance(v, kind))
@@ -308,15 +308,16 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
                 relative[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
         content["places"] = relative
     content["files"] = {COUNTS: digest(counts)}
-    images: Any = content.pop("images")
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    images: Any = content.pop("images")  # a dict for each image
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # without line breaks
     fields = []
     for key, value in content.items():
         fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
     start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
-    data = (start + ",\n  ".join(map(encode, images)) + "\n ]\n}\n").encode()
+    end = "\n ]\n}\n"
+    data = (start + ",\n  ".join(map(encode, images)) + end).encode()
     if too_much_json(data):
-        data = (start + "\n ]\n}\n").encode()
+        data = (start + end).encode()
     return data
 
 
@@ -337,9 +338,12 @@ def read_result(folder: Path) -> RunArguments:
                 "evaluate again with -o on this folder"
             )
         records = unpack_records(folder / COUNTS, counts)
-        places = entries({"places": {}, **content}, "places", str).items()
+        # "pred", "gt" ... -> path of the folder, relative to that of the run; absent if unknown
+        places = entries({"places": {}, **content}, "places", str)
         arguments = run_arguments(content, records)
-        arguments["places"] = {s: os.path.normpath(folder.absolute() / p) for s, p in places}
+        arguments["places"] = {
+            side: os.path.normpath(folder.absolute() / path) for side, path in places.items()
+        }
         return arguments
 
 
@@ -453,8 +457,8 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     for record in records:
         with_own_evidence.update(record.others)
         have_groups = have_groups or bool(record.groups)
-    for metric in ("", *sorted(with_own_evidence)) if records else ():
-        for side in _SIDES:
+    for metric in ("", *sorted(with_own_evidence)) if records else ():  # "": the first metric
+        for side in _SIDES:  # "pred" and "gt"
             prefix = f"{metric}:{side}" if metric else side
             rows, files = [], []
             for record in records:
@@ -517,6 +521,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
         raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
+    # The evidence for the first metric is stored without its name, "gt_values"; that for others is
+    # "METRIC:gt_values", if it differs
     with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
     first_evidence = _pop_evidence(arrays, "") if n_images else []
     others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}
