@@ -144,14 +144,14 @@ def scores_of(
 
     Returns, for each run, a dict from score name to an array (B,).
     """
-    # For each run: score -> an array (S,) for each array of weights
-    parts_of_runs: list[dict[str, list[F8]]] = [{} for _ in runs]
+    # For each run: score -> one array (S,) per block of weights
+    blocks_of_runs: list[dict[str, list[F8]]] = [{} for _ in runs]
     for block in weights:
-        for run, parts in zip(runs, parts_of_runs, strict=True):
+        for run, blocks_by_score in zip(runs, blocks_of_runs, strict=True):
             for score, values in run.scores(block).items():
-                parts.setdefault(score, []).append(values)
+                blocks_by_score.setdefault(score, []).append(values)
             report(len(block))
-    return [{k: np.concatenate(arrays) for k, arrays in parts.items()} for parts in parts_of_runs]
+    return [{k: np.concatenate(arrays) for k, arrays in run.items()} for run in blocks_of_runs]
 
 
 class Sampling(NamedTuple):

@@ -228,10 +228,10 @@ def _test_differences(
         # Each is {} if another solver matched the run
         changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
         if changes_a and changes_b:
-            moves = SOLVER_MOVES  # how much the solver may have changed the difference
+            change = SOLVER_MOVES
         else:
-            moves = (changes_a or changes_b).get(d.score, 0.0)
-        tested.append(replace(d, p=p, solver=abs(d.value) < moves, solver_moves=moves))
+            change = (changes_a or changes_b).get(d.score, 0.0)
+        tested.append(replace(d, p=p, solver=abs(d.value) < change, solver_moves=change))
     return correct_families(tested)
 
 

@@ -174,11 +174,14 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     different depths, or if all are equal, the last component of each path is returned.
     """
     paths = [Path(name).parts or (name,) for name in names]  # the components of each path
-    if len({len(path) for path in paths}) == 1:
-        # One tuple for each position at which the paths differ: the component of each path
-        differing = [parts for parts in zip(*paths, strict=True) if len({*parts}) > 1]
-        if differing:
-            return tuple("/".join(parts) for parts in zip(*differing, strict=True))
+    depths = {len(path) for path in paths}
+    if len(depths) == 1:
+        positions = []  # at which the paths differ
+        for position in range(depths.pop()):
+            if len({path[position] for path in paths}) > 1:
+                positions.append(position)
+        if positions:
+            return tuple("/".join(path[k] for k in positions) for path in paths)
     return tuple(path[-1] for path in paths)
 
 

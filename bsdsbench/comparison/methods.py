@@ -145,10 +145,12 @@ class MethodComparison(ComparedScores):
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as a dict for JSON. Undefined and infinite numbers become None."""
         scores = []
-        for i in self.intervals:
-            of_runs = self.of_runs[i.run, i.score]
-            row = {"method": i.run, "score": i.score, "mean": i.value, "sd": of_runs.sd}
-            scores.append(row | {"runs": of_runs.values, "low": i.low, "high": i.high})
+        for interval in self.intervals:
+            method, score = interval.run, interval.score  # `run` is the name of what is compared
+            of_runs = self.of_runs[method, score]
+            row = {"method": method, "score": score, "mean": interval.value, "sd": of_runs.sd}
+            row |= {"runs": of_runs.values, "low": interval.low, "high": interval.high}
+            scores.append(row)
         differences = []
         for d in self.differences:
             pair = {"a": d.a, "b": d.b, "score": d.score, "paired": (d.a, d.b) in self.paired}

@@ -119,7 +119,9 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
     descriptions = []
     for key, published in published_results().items():
         scores = published.scores().get(metric, {})
-        if targets and all(_agrees(scores.get(name), value) for name, value in targets.items()):
+        if not targets:
+            continue
+        if all(_agrees(scores.get(name), target) for name, target in targets.items()):
             image_set = published.tasks[0].partition("/")[0] if published.tasks else ""
             rule = f"AP rule {published.ap_rule}" if published.ap_rule else ""
             details = filter(None, (key, image_set, rule, published.note))

@@ -80,7 +80,7 @@ def p_value(draws: F8, n_images: float) -> float:
         return math.nan
     if n_images < 2:
         return 1.0
-    n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())
+    n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())  # draws of 0 are in both
     share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # + 1 so that p is never 0
     # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n
     shrink = np.sqrt((n_images - 1) / n_images)

@@ -167,6 +167,7 @@ def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
     unit of each image of the run. A slice with a single unit has no scores, because leaving the
     unit out leaves no image.
     """
+    # The units of the slice, and for each of its images the position of its unit among these
     slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
     if slice_units.size == 1:
         return _Jackknife(slice_units, {})
@@ -346,37 +347,40 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     group's images of the per-image score, empty if there is none. In a numeric column, each
     distinct number is a group, unless `by` gives the limits of ranges.
     """
-    scorer = registry.get(metric)
+    definition = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
-    image_values = run.image_values(metric)  # part -> key -> values of all images
-    tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
-    # part ("" for overall scores) -> its scores, whose arrays have one value per group
-    pooled = {part: s for part, s in scorer.scores_by_part(tree, run.protocol).items() if s}
+    image_values = run.image_values(metric)  # part -> key of a score -> values of all images
+    # The weights (groups, N) are 1 for the images of a group and 0 for the others
+    tree = definition.all_scores(run.stack(metric), groups.weights(), run.protocol)
+    # Part ("" for overall scores) -> its scores, whose arrays have one value per group
+    pooled = {part: s for part, s in definition.scores_by_part(tree, run.protocol).items() if s}
     columns: dict[str, Column] = {}  # key -> column that has a value in some part
-    for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
-        has_value = any(value_at(scores, c.key) is not None for scores in pooled.values())
-        if has_value and c.key != "n_images" and c not in ERROR_COLUMNS:
-            columns.setdefault(c.key, c)
+    for column in (*definition.columns, *definition.image_columns, *definition.part_columns):
+        has_value = any(value_at(scores, column.key) is not None for scores in pooled.values())
+        if has_value and column.key != "n_images" and column not in ERROR_COLUMNS:
+            columns.setdefault(column.key, column)
     fields = [Field("group", groups.column), PART, IMAGE_COUNT]
-    for c in columns.values():
-        field = table_column(c, c.digits)
+    for column in columns.values():
+        field = table_column(column, column.digits)
         fields.append(field)
-        if c.score:
-            heading = f"mean over images of {c.heading}"
+        if column.score:
+            heading = f"mean over images of {column.heading}"
             fields.append(Field(f"mean_{field.key}", heading, "mean", field.format))
     rows: list[list[Cell]] = []
     for number, name in enumerate(groups.names):
-        images = groups.images_of(number)
+        images = groups.images_of(number)  # indices of the images in the group
         for part, scores in pooled.items():
             row: list[Cell] = [name, part or None, images.size]
-            for key, c in columns.items():
+            for key, column in columns.items():
                 of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
                 row.append(None if of_groups is None else float(of_groups[number]))
-                if c.score:
-                    values = None if of_images is None else np.array(of_images)[images]
-                    row.append(None if values is None else float(defined_mean(values)))
+                if column.score:
+                    mean = None
+                    if of_images is not None:
+                        mean = float(defined_mean(np.array(of_images)[images]))
+                    row.append(mean)
             rows.append(row)
-    title = f"{scorer.title}, {groups.column} by {groups.column}"
+    title = f"{definition.title}, {groups.column} by {groups.column}"
     table = Table(metric, title, fields, rows, n_labels=2, **table_footer([run]))
     return table if len(pooled) > 1 else table.without(PART)
 

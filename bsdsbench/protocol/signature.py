@@ -146,7 +146,7 @@ class Signature:
         options in `named`, and settings that differ from the preset and affect a score. There are
         none if the protocol is not known (`stated` is False).
         """
-        preset = _base_of(self.protocol)
+        preset = _base_of(self.protocol)  # the preset with the protocol's name, or bsds500
         all_texts = self._all_texts()
         preset_texts = _protocol_texts(preset)
         texts = {}
@@ -159,7 +159,7 @@ class Signature:
         if not self.protocol.stated:
             return texts
         texts |= self.named
-        skipped = self.unused | FIELDS_IN_WORDS
+        skipped = self.unused | FIELDS_IN_WORDS  # names of settings that need no entry of their own
         if self.protocol.max_dist_px is not None:
             skipped -= {"max_dist"}  # the word "tol" encodes max_dist_px, not max_dist
         for name, (value, _) in self.protocol.changed(preset).items():
@@ -472,8 +472,9 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
             )
         return {"base": name}
     if key == "tol":
+        # Numbers with a unit: "px", or "d" for a share of the image diagonal
         matches = [re.fullmatch(rf"({NUMBER})(px|d)", item) for item in text.split(",")]
-        units = {match and match[2] for match in matches}
+        units = {match and match[2] for match in matches}  # None: does not match
         if None in units or len(units) > 1:
             raise ProtocolError(
                 f"tol:{text}, expected a number and d or px, or several of one unit"
@@ -486,7 +487,7 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
         return {"nms": False} if text == "none" else {"nms": True, "nms_params": text}
     if key == "thin":
         return {"thin": text == "thin"}
-    return {WORDS[key].fields[0]: text}
+    return {WORDS[key].fields[0]: text}  # other words have one field, whose value is the text
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
@@ -513,7 +514,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
         elif prefix:
             path = ["options", prefix]
         table: Any = changes
-        for table_key in path:
+        for table_key in path:  # a table is no dict if the whole field was given before
             table = table.setdefault(table_key, {}) if isinstance(table, dict) else None
         if not isinstance(table, dict) or name in table:
             raise ProtocolError(f"{item!r}: {key} is given more than once")

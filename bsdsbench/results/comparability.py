@@ -85,8 +85,9 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     if not shared:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
-    settings = [registry.unused_settings(shared, run.protocol) for run in (a, b)]
-    signature = evolve(a.signature, unused=settings[0] | settings[1])
+    # Settings that affect no shared score in one of the runs get the severity IGNORED
+    unused_a, unused_b = (registry.unused_settings(shared, run.protocol) for run in (a, b))
+    signature = evolve(a.signature, unused=unused_a | unused_b)
     differences = []
     for difference in signature.differences(b.signature):
         if difference.field in ("set", "gt"):  # images and annotations are compared below
@@ -172,10 +173,11 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     if not ids_a or not ids_b or ids_a == ids_b:
         return
     shared = ids_a & ids_b
-    is_explained = all(
-        run.provenance.missing == "skip" or lacking <= {*run.failed, *run.provenance.empty_gt}
-        for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b))
-    )
+    is_explained = True
+    for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b)):
+        skips_missing = run.provenance.missing == "skip"
+        if not skips_missing and not lacking <= {*run.failed, *run.provenance.empty_gt}:
+            is_explained = False
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
     yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)

@@ -151,7 +151,7 @@ class Evaluation(TabularResult):
         Parameters
         ----------
         groups : path, mapping or data frame, optional
-            Table with the groups of each image, see `results.groups.group_rows`.
+            Table with the groups of each image: a CSV file, a data frame, or {id: group}.
         group_by : str, optional
             Regular expression searched for in each image id. Its named groups become columns.
         others : collection of str or None
@@ -176,10 +176,10 @@ class Evaluation(TabularResult):
             return self
         self.require_records()
         origin = self.provenance
-        extra_ids = None
+        other_ids = None  # any id
         if others is not None and not (origin.shard or origin.split or origin.task):
-            extra_ids = {*others, *self.left_out}
-        rows = group_rows(self.image_ids, groups, group_by, extra_ids)
+            other_ids = {*others, *self.left_out}
+        rows = group_rows(self.image_ids, groups, group_by, other_ids)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def with_provenance(self, **known: Any) -> Evaluation:

@@ -34,7 +34,8 @@ def as_runs(
     names : iterable of str, optional
         New names, one per run.
     groups, group_by : optional
-        The groups of the images, as in `Evaluation.with_groups`.
+        The groups of the images: a table (CSV file, mapping or data frame), and a regular
+        expression with named groups that is searched for in the image ids.
 
     Returns
     -------
@@ -64,6 +65,7 @@ def as_runs(
                 places[k] = str(run) if is_address(run) else os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
+                # The result of `run`, for example, holds the Evaluation as an attribute
                 fix = "its attribute evaluation" if hasattr(run, "evaluation") else ()
                 has = f"runs: {kind_of_value(run)}, expected runs or their folders"
                 raise DataError(has, fix=fix)
@@ -73,6 +75,7 @@ def as_runs(
     if errors:
         raise DataError.collect(errors)
     _distinguish_names(loaded, places)
+    # The table of groups may have a row for any image of any run
     image_ids = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
     loaded = [run.with_groups(groups, group_by, image_ids) for run in loaded]
     return with_common_rules(loaded)
@@ -88,9 +91,9 @@ def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> Non
     """
     names = [run.name for run in runs]
     for k, place in places.items():
-        alike = [other for i, other in places.items() if names[i] == names[k]]
-        if len(alike) > 1:
+        same_name = [other for i, other in places.items() if names[i] == names[k]]
+        if len(same_name) > 1:
             suffix = place
-            if not any(map(is_address, alike)):
-                suffix = Path(os.path.relpath(place, os.path.commonpath(alike))).as_posix()
+            if not any(map(is_address, same_name)):  # relative to the folder that holds them all
+                suffix = Path(os.path.relpath(place, os.path.commonpath(same_name))).as_posix()
             runs[k] = replace(runs[k], name=f"{names[k]} ({suffix})")

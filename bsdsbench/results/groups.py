@@ -380,15 +380,16 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Of quartiles with the same number of values below them, keep the largest
+        # Two quartiles with no value between them would enclose an empty group: of quartiles with
+        # the same number of values below, keep the largest
         edge_of_count = {sum(n < quartile for n in numbers): quartile for quartile in quartiles}
         return _divide(column, values, list(edge_of_count.values()), open_ended=False)
-    different: list[Value] = [*sorted({*numbers}), *texts]
+    distinct: list[Value] = [*sorted({*numbers}), *texts]  # each is a group
     if None in values:
-        different.append(None)
-    number_of_value = {value: k for k, value in enumerate(different)}
-    members = np.array([number_of_value[v] for v in values], np.int64)
-    return Partition(column, tuple(map(text_of, different)), members)
+        distinct.append(None)
+    group_of_value = {value: k for k, value in enumerate(distinct)}
+    members = np.array([group_of_value[v] for v in values], np.int64)
+    return Partition(column, tuple(map(text_of, distinct)), members)
 
 
 def _divide(

@@ -43,7 +43,8 @@ def image_table(run: Evaluation) -> Table:
     Images that were not counted are in the last rows, with the reason.
     """
     columns = [Field("image", "Image")]
-    columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
+    columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]  # the size
+    # One row per image, to which each metric and then each group column adds its cells
     table_rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
     for metric in run.metrics:
         prefix = f"{metric}_" if len(run.metrics) > 1 else ""
@@ -76,6 +77,7 @@ def _group_columns(
         is_number = all(isinstance(value, float | None) for value in values)
         key = f"group_{name}" if name in taken else name
         field = Field(key, name, "", ".6g" if is_number else "", paper=False)
+        # In a column with numbers and texts, the numbers become text too
         cells: list[Cell] = [v if v is None or is_number else text_of(v) for v in values]
         columns.append((field, cells))
     return columns
@@ -108,18 +110,22 @@ def per_image(run: Evaluation, metric: str) -> Table:
     for column in (*possible, *definition.part_columns):
         if column.key in measured:
             columns.setdefault(column.key, column)
-    labels = [Field("image", "Image"), *[PART] * (len(values) > 1)]
+    labels = [Field("image", "Image")]
+    if len(values) > 1:
+        labels.append(PART)
     score_fields = []
     for key, column in columns.items():
         if key in _BEST_OF_IMAGE:
             column = replace(column, heading=_BEST_OF_IMAGE[key], short="")
         score_fields.append(table_column(column, column.digits))
-    grouped = _group_columns(run.records, [*labels, *score_fields])
+    grouped = _group_columns(run.records, [*labels, *score_fields])  # pairs (field, cells)
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
         for part, scores in values.items():
-            names: list[Cell] = [record.image_id, part or None]
-            row = names[: len(labels)] + [cells[i] for _, cells in grouped]
+            row: list[Cell] = [record.image_id]
+            if PART in labels:
+                row.append(part or None)
+            row += [cells[i] for _, cells in grouped]
             row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
     fields = [*labels, *(field for field, _ in grouped), *score_fields]
@@ -283,16 +289,19 @@ def _values_to_show(
     # Keys of the scores shown by default; None: all columns of an image or a part
     usual = definition.usual(definition.options_of(run.protocol))
     for part, values_by_key in run.image_values(metric).items():
-        of_run, of_image = definition.columns_of(values_by_key), definition.image_columns
-        columns = of_image if usual is None else of_run
+        run_columns, image_columns = definition.columns_of(values_by_key), definition.image_columns
         if part:
             columns = definition.part_columns
-        if asked is not None:
-            columns = (*columns, *of_run, *of_image)
+        else:
+            columns = image_columns if usual is None else run_columns
+        if asked is not None:  # any column of the metric can be asked for
+            columns = (*columns, *run_columns, *image_columns)
         prefix = f"{metric}.{part}." if part else f"{metric}."
+        # A key may occur in several columns, of which the last counts
         for key, column in {column.key: column for column in columns}.items():
-            is_shown = usual is None or key in usual
             if asked is not None:
                 is_shown = prefix + key in asked
+            else:
+                is_shown = usual is None or key in usual
             if is_shown and column.score and key in values_by_key:
                 yield part, column, values_by_key[key]

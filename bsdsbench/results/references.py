@@ -151,13 +151,13 @@ def official_run(path: Path) -> RunArguments:
 
     Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
-    tables = read_run_folder(path)
-    counts = tables.pop("ev1")
+    tables = read_run_folder(path)  # name of a file -> its numbers, an array (rows, columns)
+    counts = tables.pop("ev1")  # image id -> counts of the image's file
     no_rows = np.zeros((0, 4))
-    printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]
+    printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]  # thresholds, printed with 6 digits
     if counts:
         printed = next(iter(counts.values())).thresholds
-    grid = _even_grid(printed)
+    grid = _even_grid(printed)  # the exact values, if they are evenly spaced
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
@@ -171,6 +171,7 @@ def official_run(path: Path) -> RunArguments:
         records.append(ImageRecord(image_id, (0, 0), by_metric))
     _check_summary(tables, [image_counts.matches for image_counts in counts.values()])
     if not counts:
+        # The program of SBD writes another number of columns, and has its own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):

@@ -98,6 +98,7 @@ def logged_scores(
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
+        # Without a protocol, `score_columns` yields only the overall scores
         for key, column, value in registry.get(metric).score_columns(run.score(metric), None):
             if column not in ERROR_COLUMNS:
                 scores[f"{metric}/{key}"] = float(value)
@@ -305,31 +306,34 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """
     selected: list[Table] = []
     all_known: dict[str, ScoreName] = {}
-    unmatched = dict.fromkeys(wanted)
+    matched: set[str] = set()  # the words that match a score of any table
     for table in tables:
-        known = _scores_in(table)
+        known = _scores_in(table)  # METRIC.KEY or METRIC.PART.KEY -> parsed name
         all_known |= known
         chosen: list[str] = []
         for word in wanted:
             # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY
-            spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
-            meant = (_scores_meant(spelling, known) for spelling in spellings)
-            if names := next(filter(None, meant), []):
-                unmatched.pop(word, None)
-                chosen += names
+            for spelling in (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1))):
+                names = _scores_meant(spelling, known)
+                if names:
+                    matched.add(word)
+                    chosen += names
+                    break
         if not chosen:
             continue
         chosen_parts = {known[name].part for name in chosen}
-        is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]
+        is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]  # one per row
         rows = list(compress(table.rows, is_chosen))
         row_notes = list(compress(table.row_notes, is_chosen))
+        # Indices of columns: all columns of text, then those of scores in the order of the words
         keys = [field.key for field in table.columns]
         texts = [k for k, field in enumerate(table.columns) if not field.format]
-        numbers = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
+        scores = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
         restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
-        selected.append(restricted.only([*texts, *numbers]))
-    if unmatched:
-        raise unknown_score(next(iter(unmatched)), all_known)
+        selected.append(restricted.only([*texts, *scores]))
+    for word in wanted:
+        if word not in matched:
+            raise unknown_score(word, all_known)
     return selected
 
 

@@ -268,11 +268,12 @@ def is_area(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start at a recall well above 0, or "" if there are none.
 
-    `describe_late_starts` writes the note, since some AP rules count what lies below that recall as
-    0. If the runs have different AP rules, "" is returned. A curve is named by its class or other
-    part and, if there are several runs, by its run: "hed, liver".
+    Some AP rules count the area below that recall as 0. If the runs have different AP rules, "" is
+    returned. A curve is named by its class or other part and, if there are several runs, by its
+    run: "hed, liver".
     """
-    ap_rules, curves = set(), {}
+    ap_rules = set()
+    curves: dict[str, PRCurve] = {}  # name of the curve -> curve
     for run in runs:
         options = registry.get(metric).options_of(run.protocol)  # a metric may have its own rule
         ap_rules.add(getattr(options, "ap_rule", run.protocol.ap_rule))
@@ -335,10 +336,9 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
+    # What the tables show, for the caption in LaTeX: "2 methods on 200 images, protocol bsds500"
     contents = "scores" if is_single else f"{n_rows} methods"
-    names: dict[str, None] = {}  # of all metrics, in the order of the runs
-    for run in runs:
-        names |= dict.fromkeys(run.metrics)
+    metric_names = dict.fromkeys(name for run in runs for name in run.metrics)  # each one once
     if runs[0].records:
         known = not runs[0].signature.set.startswith("set:")
         has_equal_sizes = len({len(run.records) for run in runs}) == 1
@@ -347,18 +347,18 @@ def score_tables(
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
-    for name in names:
+    for name in metric_names:
         metric = registry.get(name)
-        its_runs, rows = [], []
+        with_metric, rows = [], []
         for run in runs:
             if name in run.metrics:
-                its_runs.append(run)
+                with_metric.append(run)
                 rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
-        for label, by_metric, marks in extra:
-            if name in by_metric:
-                rows.append(_ScoreRow((label,), by_metric[name], marks))
-        table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
-        number_lines = []  # the numbers of objects of each row
+        for label, scores_by_metric, marks in extra:
+            if name in scores_by_metric:
+                rows.append(_ScoreRow((label,), scores_by_metric[name], marks))
+        table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen, intervals)
+        number_lines = []  # for each row, such as "hed: 1,200 pairs."
         for row in rows:
             numbers = []
             for column in metric.numbers:
@@ -367,19 +367,23 @@ def score_tables(
             if numbers:
                 number_lines.append(f"{row.name}: {', '.join(numbers)}.")
         table.notes = [*table.notes, *number_lines, *common_notes]
-        of_metric = [_add_times(table, its_runs)]
-        if parts := _part_rows(metric, its_runs, is_single):
+        tables_of_metric = [_add_times(table, with_metric)]
+        parts = _part_rows(metric, with_metric, is_single)  # a row per class, for example
+        if parts:
             labels = [PART] if is_single else [PART, METHOD]
-            table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
-            has_mark = any(row.marks for row in parts)
-            table.notes = [*table.notes, *common_notes, *([AT_GRID_END] if has_mark else [])]
-            of_metric.append(table)
-        for table in of_metric:
+            table = _score_table(
+                metric, with_metric, labels, parts, is_single, has_chosen, intervals
+            )
+            table.notes = [*table.notes, *common_notes]
+            if any(row.marks for row in parts):  # an ODS is at the first or last threshold
+                table.notes = [*table.notes, AT_GRID_END]
+            tables_of_metric.append(table)
+        for table in tables_of_metric:
             table.caption = footer["caption"]
             table.reading = footer["reading"]
             table.signatures = footer["signatures"]
             table.sentence = f"{table.title}: {contents}"
-        tables += of_metric
+        tables += tables_of_metric
     return select(tables, columns) if columns and "all" not in columns else tables
 
 

@@ -215,10 +215,12 @@ class Records:
     def load(self, image_id: str) -> ImageRecord | None:
         """Return the stored record of an image, or None if it is missing or damaged."""
         query = "select data, hash from record where id=?"
-        with suppress(ValueError, sqlite3.Error, TypeError):  # TypeError: there is no row
+        # ValueError: damaged bytes; TypeError: there is no row, and `fetchone` returns None
+        with suppress(ValueError, sqlite3.Error, TypeError):
             data, stored_hash = self.database.execute(query, (image_id,)).fetchone()
             if digest(data) == stored_hash:
                 record = unpack_record(data)
+                # The fingerprint is of everything on which the counts depend
                 if (record.image_id, record.fingerprint) == (image_id, self.fingerprints[image_id]):
                     return record
         return None

@@ -71,11 +71,11 @@ def _latex(table: Table) -> str:
     """
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
-    row_widths: list[float] = [sum(map(len, headings))]
+    row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
         # The interval is printed below the number, at 0.8 of the font size
         row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
-    gaps = 2 * len(headings)
+    gaps = 2 * len(headings)  # 2 characters between columns
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
     short_notes, needed_notes = [], []
     for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):

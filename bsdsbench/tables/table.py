@@ -212,18 +212,19 @@ class Table:
         user chose the columns, or if no number column has a value, all columns are kept.
         """
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
-        n_measured = 0
+        n_measured = 0  # number of columns that could be omitted
         shown = []  # indices of columns
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
-            values = {row[k].numbers.value for row in self.printed_cells}
-            if is_measured and values <= {None}:
+            is_empty = all(row[k].numbers.value is None for row in self.printed_cells)
+            if is_measured and is_empty:
                 heading_of_empty[column.key] = column.heading
             else:
                 shown.append(k)
         if self.asked or len(heading_of_empty) in (0, n_measured):
             return self
+        # A note that names columns is divided: one line on the omitted columns, one on the others
         notes = list[str | Note]()
         for note in self.all_notes:
             if isinstance(note, str) or not note.names_columns:
@@ -349,19 +350,21 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     A shared line is printed only below the last table that has it, after the lines of only this
     table. Tables marked `aside` can be collapsed in HTML, so they share lines only with each other.
     """
-    first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
-    last: dict[tuple[bool, str], int] = {}  # likewise for the last table
+    # (aside, line) -> index of the first and of the last table that has the line
+    first_table: dict[tuple[bool, str], int] = {}
+    last_table: dict[tuple[bool, str], int] = {}
     for i, table in enumerate(tables):
         for line in table.lines_below:
-            first.setdefault((table.aside, line), i)
-            last[table.aside, line] = i
+            first_table.setdefault((table.aside, line), i)
+            last_table[table.aside, line] = i
     lines_by_table = []
     for i, table in enumerate(tables):
-        of_this, shared = list[str](), list[str]()
+        single, shared = list[str](), list[str]()  # the lines to print below this table
         for line in table.lines_below:
-            if last[table.aside, line] == i:
-                (shared if first[table.aside, line] < i else of_this).append(line)
-        lines_by_table.append(of_this + shared)
+            if last_table[table.aside, line] == i:
+                is_shared = first_table[table.aside, line] < i
+                (shared if is_shared else single).append(line)
+        lines_by_table.append(single + shared)
     return lines_by_table
 
 
