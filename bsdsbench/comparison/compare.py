@@ -123,8 +123,7 @@ def compare(
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
     # Error classes, for example, have scores only in runs that counted them
     scores = tuple(shared_names(run.values for run in sampled))
-    # Each run is a method of its own here; `compare_methods` has several runs of a method
-    methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)
+    methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)  # of one run each
     by_score = {score: compare_score(score, methods, sampling) for score in scores}
     permutation_p = {
         (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)

@@ -310,12 +310,9 @@ def _tolerances_of(
     """
     # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
     by_score = _with_full_names(baseline.tolerances, baseline.scores)
-    tolerance_of_others: Tolerance
     if isinstance(given, Mapping):
         by_score |= _with_full_names(given, baseline.scores)
-        tolerance_of_others = TOLERANCE
-    else:
-        tolerance_of_others = given
+    tolerance_of_others = TOLERANCE if isinstance(given, Mapping) else given
     return {score: by_score.get(score, tolerance_of_others) for score in scores}
 
 
@@ -359,7 +356,6 @@ def _check_images(
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
-    # Score -> text such as "9 images in A, 10 images in B", if the runs' means differ in this
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
     tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value

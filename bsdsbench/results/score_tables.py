@@ -349,15 +349,15 @@ def score_tables(
     tables = []
     for name in metric_names:
         metric = registry.get(name)
-        with_metric, rows = [], []
+        its_runs, rows = [], []  # of the runs that have the metric
         for run in runs:
             if name in run.metrics:
-                with_metric.append(run)
+                its_runs.append(run)
                 rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
         for label, scores_by_metric, marks in extra:
             if name in scores_by_metric:
                 rows.append(_ScoreRow((label,), scores_by_metric[name], marks))
-        table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen, intervals)
+        table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
         number_lines = []  # for each row, such as "hed: 1,200 pairs."
         for row in rows:
             numbers = []
@@ -367,20 +367,17 @@ def score_tables(
             if numbers:
                 number_lines.append(f"{row.name}: {', '.join(numbers)}.")
         table.notes = [*table.notes, *number_lines, *common_notes]
-        tables_of_metric = [_add_times(table, with_metric)]
-        parts = _part_rows(metric, with_metric, is_single)  # a row per class, for example
+        tables_of_metric = [_add_times(table, its_runs)]
+        parts = _part_rows(metric, its_runs, is_single)  # a row per class, for example
         if parts:
             labels = [PART] if is_single else [PART, METHOD]
-            table = _score_table(
-                metric, with_metric, labels, parts, is_single, has_chosen, intervals
-            )
+            table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
             table.notes = [*table.notes, *common_notes]
             if any(row.marks for row in parts):  # an ODS is at the first or last threshold
                 table.notes = [*table.notes, AT_GRID_END]
             tables_of_metric.append(table)
         for table in tables_of_metric:
-            table.caption = footer["caption"]
-            table.reading = footer["reading"]
+            table.caption, table.reading = footer["caption"], footer["reading"]
             table.signatures = footer["signatures"]
             table.sentence = f"{table.title}: {contents}"
         tables += tables_of_metric
@@ -426,17 +423,15 @@ def _score_table(
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
-    scores_of_any: dict[str, Any] = {}  # the scores that at least one row has; only keys are used
-    for row in rows:
-        scores_of_any |= row.scores
+    keys_of_rows = dict.fromkeys(key for row in rows for key in row.scores)  # of any of the rows
     has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
     area_keys: list[str] = []  # fields that are areas under a curve, such as AP
-    for column in metric.part_columns if has_parts else metric.columns_of(scores_of_any):
+    for column in metric.part_columns if has_parts else metric.columns_of(keys_of_rows):
         is_usual = not usual_keys or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
-        if is_shown and column.key.partition(".")[0] in scores_of_any:  # "ods" of "ods.threshold"
+        if is_shown and column.key.partition(".")[0] in keys_of_rows:  # "ods" of "ods.threshold"
             field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
             fields.append(field)
             columns[field.key] = column
@@ -446,24 +441,23 @@ def _score_table(
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        # Of each score of the row: the number of values that its mean averages over, by unit
+        # Key of a mean score -> unit -> number of values over which it averages, and of all values
         numbers_of_means = row.scores.get("over", {})
         cells: list[Cell] = list(row.labels)
-        scores: dict[str, Cell] = {}
-        partial_means = []  # notes on means over only some images or classes
+        scores: dict[str, Cell] = {k: value_at(row.scores, c.key) for k, c in columns.items()}
+        notes_on_row = []  # on means over only some images or classes
         for key, column in columns.items():
-            cell: Cell = value_at(row.scores, column.key)
-            scores[key] = cell
+            cell = scores[key]
             mark = row.marks.get(column.key)
             if mark is not None and isinstance(cell, int | float):
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
             for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
-                partial_means.append(Note(line, (key,), names_columns=True))
-        is_published = not has_parts and k >= len(runs)
-        notes_on_row = [] if is_published else undefined_notes(columns, scores)
-        row_notes.append(notes_on_row + partial_means)
+                notes_on_row.append(Note(line, (key,), names_columns=True))
+        if has_parts or k < len(runs):  # not a published result
+            notes_on_row = undefined_notes(columns, scores) + notes_on_row
+        row_notes.append(notes_on_row)
         table_rows.append(cells)
     notes = []
     if area_keys and (line := late_starts_note(runs, metric.name)):
