@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -93,11 +93,9 @@ class WeightedRun:
             for part, scores_of_part in metric.scores_by_part(tree, self._protocol).items():
                 # "over" is {key of a mean score: {unit: int (1, 2)}}. The columns are the numbers
                 # of defined values and of all values, and the only row is the weighting above
-                for key, counts_by_unit in scores_of_part.get("over", {}).items():
+                for key, counts in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
-                    n_defined[score] = {
-                        unit: int(counts[0, 0]) for unit, counts in counts_by_unit.items()
-                    }
+                    n_defined[score] = {unit: int(n[0, 0]) for unit, n in counts.items()}
         return n_defined
 
 
@@ -192,9 +190,8 @@ class Sampling(NamedTuple):
         for other in others:
             members = image_clusters(other.records, cluster).members  # (N,): cluster of each image
             if members.tolist() != clusters.members.tolist():
-                raise DataError(
-                    f"{first.name}, {other.name}: other groups by {cluster}, expected one"
-                )
+                names = f"{first.name}, {other.name}"
+                raise DataError(f"{names}: other groups by {cluster}, expected one")
         n_clusters = len(clusters.names)
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
@@ -256,16 +253,9 @@ def _bootstrap_weights(
         return unit_weights if clusters is None else unit_weights[:, clusters]
 
     pool = ThreadPoolExecutor(1)
-    block_sizes = deque(len(samples) for samples in blocks(n_boot, n_images))  # yet to be submitted
-    pending: deque[Future[Weights]] = deque()  # submitted to the thread, in the order of drawing
-
-    def submit_next_block() -> None:
-        """Let the thread draw one more block, unless all are submitted."""
-        if block_sizes:
-            pending.append(pool.submit(draw, block_sizes.popleft()))
-
-    for _ in range(_BLOCKS_AHEAD):
-        submit_next_block()
+    sizes = [len(samples) for samples in blocks(n_boot, n_images)]
+    pending = deque(pool.submit(draw, n) for n in sizes[:_BLOCKS_AHEAD])  # in order of drawing
+    later_sizes = deque(sizes[_BLOCKS_AHEAD:])  # of the blocks that are not yet submitted
 
     def drawn_blocks() -> Iterator[Weights]:
         """Yield an empty array (0, n_images), then each block of weights (S, n_images) once drawn.
@@ -277,7 +267,8 @@ def _bootstrap_weights(
             yield np.empty((0, n_images), np.int8)
             while pending:
                 block = pending.popleft().result()  # waits for the thread
-                submit_next_block()
+                if later_sizes:
+                    pending.append(pool.submit(draw, later_sizes.popleft()))
                 yield block
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

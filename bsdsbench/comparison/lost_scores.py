@@ -38,15 +38,12 @@ class ErrorClasses(NamedTuple):
     names: Mapping[str, str]  # class as named in tables -> class as named in scores
 
 
-# "missed" and "false" pixels, and "agreement": all ground-truth pixels, in classes by the number of
-# annotators that drew them
+_MISSED_NAMES = dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))
+_FALSE_NAMES = dict(zip(("duplicate", "near", "background"), FALSE, strict=True))
+# "agreement": all ground-truth pixels, in classes by the number of annotators that drew them
 ERROR_CLASSES = {
-    "missed": ErrorClasses(
-        "error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))
-    ),
-    "false": ErrorClasses(
-        "error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))
-    ),
+    "missed": ErrorClasses("error_share", _MISSED_NAMES),
+    "false": ErrorClasses("error_share", _FALSE_NAMES),
     "agreement": ErrorClasses("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
 }
 

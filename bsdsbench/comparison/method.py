@@ -176,12 +176,10 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     paths = [Path(name).parts or (name,) for name in names]  # the components of each path
     depths = {len(path) for path in paths}
     if len(depths) == 1:
-        positions = []  # at which the paths differ
-        for position in range(depths.pop()):
-            if len({path[position] for path in paths}) > 1:
-                positions.append(position)
-        if positions:
-            return tuple("/".join(path[k] for k in positions) for path in paths)
+        # The positions at which the paths differ
+        differing = [k for k in range(depths.pop()) if len({path[k] for path in paths}) > 1]
+        if differing:
+            return tuple("/".join(path[k] for k in differing) for path in paths)
     return tuple(path[-1] for path in paths)
 
 
@@ -213,9 +211,8 @@ def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
     for spec in specs:
         name, equals, patterns = spec.partition("=")
         if not (name and equals and patterns):
-            raise DataError(
-                f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
-            )
+            expected = "expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
+            raise DataError(f"--method {spec!r}: {expected}")
         folders[name] = matching_folders(patterns.split(","), f"--method {name}")
     refuse_equal_names("methods", [spec.partition("=")[0] for spec in specs])
     return folders

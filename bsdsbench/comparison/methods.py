@@ -188,18 +188,14 @@ def compare_methods(
     ----------
     methods : sequence of Method
         The methods. All of their runs must cover the same images, unless `common` is True.
-    n_boot, seed : int
-        Number of bootstrap samples, and the seed of the random numbers.
-    level : float
-        Confidence level of the intervals.
-    common : bool
-        If True, use only the images that all runs have, instead of raising if the images differ.
-    force : bool
-        Compare even if protocols or ground truth differ; `notes` then says so.
-    cluster : str or None
-        A group column. Whole groups of images are then drawn instead of single images.
-    groups, group_by
-        The groups of the images, as `Evaluation.with_groups` takes them.
+    n_boot, seed, level
+        Number of bootstrap samples, seed of the random numbers, and confidence level.
+    common, force : bool
+        Use only the images that all runs have, and compare in spite of different protocols or
+        ground truth. Otherwise, such differences raise.
+    cluster, groups, group_by
+        A group column whose groups are drawn instead of images, and the groups of the images, as
+        `Evaluation.with_groups` takes them.
     progress : callable or None
         Called with (samples done, all samples, "").
 

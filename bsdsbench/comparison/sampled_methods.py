@@ -78,20 +78,18 @@ def compare_score(
     The value of a method is the mean of its runs. `paired` has the pairs of method names whose runs
     have the same seeds.
     """
-    values: dict[str, float] = {}  # method -> its value on all images
     draws: dict[str, _Draws] = {}  # method -> its values in B bootstrap samples of images and runs
+    to_rank = {}  # method -> its value on all images, and those in the samples
     intervals = []
     for method in methods:
-        name = method.name
-        values[name] = method.on_all_images(score).mean
+        name, value = method.name, method.on_all_images(score).mean
         draws[name] = _draw_means(method.in_samples(score), method.drawn_runs, sampling.n)
-        low, high = draws[name].interval(sampling.level)
-        intervals.append(Interval(name, score, values[name], low, high))
+        intervals.append(Interval(name, score, value, *draws[name].interval(sampling.level)))
+        to_rank[name] = value, draws[name].values
     differences = []
     for a, b in combinations(methods, 2):
         is_paired = (a.name, b.name) in paired
         differences.append(_difference(a, b, score, is_paired, draws, sampling))
-    to_rank = {name: (value, draws[name].values) for name, value in values.items()}
     return ScoreComparison(intervals, differences, ranks_of(score, to_rank, sampling.level))
 
 

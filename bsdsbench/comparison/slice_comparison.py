@@ -44,9 +44,8 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     with_groups = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
     with_groups.require_records()
     groups = partition(with_groups.records, by)
-    slice_of_image = {}  # image id -> name of its slice
-    for image_id, number in zip(with_groups.image_ids, groups.members, strict=True):
-        slice_of_image[image_id] = groups.names[number]
+    names = [groups.names[number] for number in groups.members]  # the slice of each image
+    slice_of_image = dict(zip(with_groups.image_ids, names, strict=True))
     slices: dict[str, list[Evaluation]] = {}
     for name in groups.names:
         slices[name] = []
@@ -104,12 +103,9 @@ def means_by_slice(
 ) -> Table:
     """Return a table of each method's mean scores over its runs: one row per slice and method.
 
-    by : the group column of the images; each of its groups is a slice
-    spread : the measure of variation over runs that follows a mean, such as the standard deviation
-    columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
-
-    Raises DataError if the runs lack the column, if a score is unknown, or if the runs of a method
-    are not comparable.
+    Each group of images in the column `by` is a slice. A mean is followed by its `spread` over the
+    runs, such as the standard deviation. `columns` are the scores to show, None for the default.
+    Raises DataError if the runs lack the column, are not comparable, or lack a score.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     scores = scores_to_show(methods, columns)
@@ -141,10 +137,8 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
-    noted_slices = []  # pairs of a note and the name of the slice
-    for name, compared in comparisons.items():
-        noted_slices += [(note, name) for note in compared.notes]
-    notes = [f"{', '.join(names)}: {note}" for note, names in grouped(noted_slices).items()]
+    slices_by_note = grouped((note, name) for name, c in comparisons.items() for note in c.notes)
+    notes = [f"{', '.join(names)}: {note}" for note, names in slices_by_note.items()]
     rows: list[list[Cell]] = []
     if len(first.names) == 1:
         for name, compared in comparisons.items():

@@ -415,8 +415,7 @@ class Protocol:
             changes["options"] = merged
         plain_name = self.name.removesuffix("*")
         starred = f"{plain_name}*"
-        # A star allows values that differ from the preset; `__attrs_post_init__` removes it if
-        # none differs
+        # A star allows changed values; `__attrs_post_init__` removes it if nothing is changed
         name = starred if plain_name in preset_names() else self.name
         copy = evolve(self, **{"name": name, **changes})
         if "name" in changes or copy == self:

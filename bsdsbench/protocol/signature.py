@@ -254,9 +254,8 @@ class Signature:
             same_first = our_text.partition(",")[0] == their_text.partition(",")[0]
             if key == "tol" and same_first and severity is Severity.FORBIDS:
                 severity = Severity.SAID
-            differences.append(
-                Difference(_field_name(key, word), our_text, their_text, severity, word.cost)
-            )
+            name = _field_name(key, word)
+            differences.append(Difference(name, our_text, their_text, severity, word.cost))
         if not (self.protocol.stated and other.protocol.stated):
             return differences  # official result files do not state all settings
         for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():
@@ -476,9 +475,8 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
         matches = [re.fullmatch(rf"({NUMBER})(px|d)", item) for item in text.split(",")]
         units = {match and match[2] for match in matches}  # None: does not match
         if None in units or len(units) > 1:
-            raise ProtocolError(
-                f"tol:{text}, expected a number and d or px, or several of one unit"
-            )
+            expected = "expected a number and d or px, or several of one unit"
+            raise ProtocolError(f"tol:{text}, {expected}")
         values = [float(match[1]) for match in matches if match]
         if units == {"px"}:
             return {"max_dist_px": values}

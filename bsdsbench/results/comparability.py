@@ -150,10 +150,8 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
         kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
-        # For each image, a summary of its pixel values: the number of maps that were examined, and
-        # flags for properties that at least one of them has
-        evidence = [record.pred for record in run.records]
-        if kind is not Kind.MASK or not all(e.maps for e in evidence):
+        evidence = [record.pred for record in run.records]  # a summary of each image's values
+        if kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0 maps were examined
             return
         has_gray = any(e.values & Values.GRAY for e in evidence)
         contents.append("gray, cut" if has_gray else "two values")
@@ -175,9 +173,8 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     shared = ids_a & ids_b
     is_explained = True
     for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b)):
-        skips_missing = run.provenance.missing == "skip"
-        if not skips_missing and not lacking <= {*run.failed, *run.provenance.empty_gt}:
-            is_explained = False
+        left_out = {*run.failed, *run.provenance.empty_gt}
+        is_explained &= run.provenance.missing == "skip" or lacking <= left_out
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
     yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
@@ -203,10 +200,7 @@ def _truth_differences(
         truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        if all(truths):
-            differ = truths[0] != truths[1]
-        else:
-            differ = not _same_totals(record_a, record_b)
+        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
         if differ:
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return

@@ -86,8 +86,7 @@ def group_rows(
         row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
-            # Each value is a float or text as in the table, or None if it is missing
-            values = [group_value(value, label) for value in raw_values]
+            values = [group_value(value, label) for value in raw_values]  # float, text or None
             known = [value for value in values if value is not None]
             # _NUMBER matches text of a number without leading zeros
             if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
@@ -166,9 +165,8 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
             for name, values in columns.items():
                 values.append(match[name])  # None if the group did not take part in the match
     if unmatched:
-        raise DataError(
-            f"{source}: is not found in {listed(unmatched)}, expected it in every image's id"
-        )
+        fault = f"is not found in {listed(unmatched)}, expected it in every image's id"
+        raise DataError(f"{source}: {fault}")
     return _GroupTable(source, list(ids), columns)
 
 
@@ -184,9 +182,8 @@ def _read_groups(groups: Any) -> _GroupTable:
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
         if not {*ID_COLUMNS} & {*groups.columns}:  # no column named image, image_id or id
             if getattr(groups.index, "nlevels", 1) > 1:
-                raise DataError(
-                    "groups: a data frame with an index of several levels, expected ids"
-                )
+                fault = "a data frame with an index of several levels, expected ids"
+                raise DataError(f"groups: {fault}")
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
         return _split_off_ids("groups", list(map(str, groups.columns)), columns)
@@ -438,9 +435,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
-        raise DataError(
-            f"column {groups.column!r}: no value for {listed(lacking)}, expected one for each image"
-        )
+        fault = f"no value for {listed(lacking)}, expected one for each image"
+        raise DataError(f"column {groups.column!r}: {fault}")
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
     new_number = np.argsort(order)  # inverts the permutation: old group number -> position in it
     members = new_number[groups.members]
@@ -453,12 +449,9 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
     Ids of frames differ only in their last number. At least two sequences of _MIN_FRAMES or more
     frames must together contain more than half of all images.
     """
+    matches = [_FRAME.fullmatch(record.image_id) for record in records]
     # (text before the number, text after it) -> number of images; ("a/frame", "") for a/frame012
-    n_images = Counter[tuple[str, ...]]()
-    for record in records:
-        match = _FRAME.fullmatch(record.image_id)
-        if match:
-            n_images[match.groups()] += 1
+    n_images = Counter(match.groups() for match in matches if match)
     sequences = {stem: n for stem, n in n_images.items() if n >= _MIN_FRAMES}
     n_frames = sum(sequences.values())
     if len(sequences) < 2 or 2 * n_frames <= len(records):

@@ -122,9 +122,8 @@ def per_image(run: Evaluation, metric: str) -> Table:
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
         for part, scores in values.items():
-            row: list[Cell] = [record.image_id]
-            if PART in labels:
-                row.append(part or None)
+            label_cells: list[Cell] = [record.image_id, part or None]
+            row = label_cells[: len(labels)]  # without the part, if there is no column of parts
             row += [cells[i] for _, cells in grouped]
             row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
@@ -191,13 +190,11 @@ def summary_tables(
     runs_with_images = [run for run in runs if run.records]
     asked = None
     if columns is not None:
-        names = [
-            score
-            for run in runs_with_images
-            for metric in run.metrics
-            for score in values_by_score(run, metric)
-        ]
-        asked = chosen_scores(columns, list(dict.fromkeys(names)))
+        known: dict[str, None] = {}  # the scores of all runs, each once
+        for run in runs_with_images:
+            for metric in run.metrics:
+                known |= dict.fromkeys(values_by_score(run, metric))
+        asked = chosen_scores(columns, list(known))
     tables = []
     for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
         with_metric = [run for run in runs_with_images if metric in run.metrics]
@@ -290,18 +287,15 @@ def _values_to_show(
     usual = definition.usual(definition.options_of(run.protocol))
     for part, values_by_key in run.image_values(metric).items():
         run_columns, image_columns = definition.columns_of(values_by_key), definition.image_columns
+        columns = image_columns if usual is None else run_columns
         if part:
             columns = definition.part_columns
-        else:
-            columns = image_columns if usual is None else run_columns
         if asked is not None:  # any column of the metric can be asked for
             columns = (*columns, *run_columns, *image_columns)
         prefix = f"{metric}.{part}." if part else f"{metric}."
         # A key may occur in several columns, of which the last counts
         for key, column in {column.key: column for column in columns}.items():
-            if asked is not None:
-                is_shown = prefix + key in asked
-            else:
-                is_shown = usual is None or key in usual
+            is_usual = usual is None or key in usual
+            is_shown = is_usual if asked is None else prefix + key in asked
             if is_shown and column.score and key in values_by_key:
                 yield part, column, values_by_key[key]

@@ -171,7 +171,7 @@ def official_run(path: Path) -> RunArguments:
         records.append(ImageRecord(image_id, (0, 0), by_metric))
     _check_summary(tables, [image_counts.matches for image_counts in counts.values()])
     if not counts:
-        # The program of SBD writes another number of columns, and has its own rule for AP
+        # The program of SBD writes other columns, and has its own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):

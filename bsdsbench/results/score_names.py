@@ -128,10 +128,8 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     del scores_of_part[""]  # the overall scores
     columns = (*definition.part_columns, *definition.columns)
     keys = dict.fromkeys(column.key for column in columns if column.score)
-    computed = []  # the keys for which at least one part has a value
-    for key in keys:
-        if any(value_at(scores, key) is not None for scores in scores_of_part.values()):
-            computed.append(key)
+    all_scores = scores_of_part.values()
+    computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
     class_scores = {}
     for part, part_scores in scores_of_part.items():
         for key in computed:
@@ -224,8 +222,7 @@ def _candidates(word: str, known: _ParsedNames) -> list[str]:
     with_this_heading = []
     for name, parsed in known.items():
         if parsed is not None:  # None: not a score of any metric
-            column = parsed.column
-            heading = f"{parsed.part}.{column.heading}" if parsed.part else column.heading
+            heading = ".".join(filter(None, (parsed.part, parsed.column.heading)))
             if heading.casefold() == word.casefold():
                 with_this_heading.append(name)
     if with_this_heading:

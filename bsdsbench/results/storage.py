@@ -343,10 +343,9 @@ def read_result(folder: Path) -> RunArguments:
         # "pred", "gt" ... -> path of the folder, relative to that of the run; absent if unknown
         places = entries({"places": {}, **content}, "places", str)
         arguments = run_arguments(content, records)
-        arguments["places"] = {
-            side: os.path.normpath(folder.absolute() / path) for side, path in places.items()
-        }
-        return arguments
+        for side, place in places.items():
+            places[side] = os.path.normpath(folder.absolute() / place)
+        return {**arguments, "places": places}
 
 
 def check_schema(content: object, schema: str) -> None:
@@ -381,9 +380,8 @@ def is_run(folder: Path) -> bool:
     is_finished = (folder / RESULT).exists()
     has_traces = (folder / RECORDS).exists() or (folder / UNFINISHED).exists()
     if has_traces and not is_finished:
-        raise FileFormatError(
-            f"{show(folder)}: an unfinished run; repeat the command that began it to continue"
-        )
+        fault = "an unfinished run; repeat the command that began it to continue"
+        raise FileFormatError(f"{show(folder)}: {fault}")
     return is_finished
 
 
@@ -523,8 +521,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
         raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
-    # The evidence for the first metric is stored without its name, "gt_values"; that for others is
-    # "METRIC:gt_values", if it differs
+    # Metrics whose evidence differs from that for the first, which is stored without a name
     with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
     first_evidence = _pop_evidence(arrays, "") if n_images else []
     others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}

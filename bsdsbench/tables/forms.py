@@ -153,10 +153,8 @@ def to_csv(table: Table) -> str:
     columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        cells = list(row)
-        for k, cell in enumerate(row):
-            if isinstance(cell, str):  # the pattern matches the empty text before "=", for example
-                cells[k] = re.sub(_FORMULA_START, "'", visible(cell))
+        # The pattern matches the empty text before "=", for example
+        cells = [re.sub(_FORMULA_START, "'", visible(x)) if isinstance(x, str) else x for x in row]
         writer.writerow(cells)
     return out.getvalue()
 

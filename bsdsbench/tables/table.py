@@ -224,7 +224,6 @@ class Table:
                 shown.append(k)
         if self.asked or len(heading_of_empty) in (0, n_measured):
             return self
-        # A note that names columns is divided: one line on the omitted columns, one on the others
         notes = list[str | Note]()
         for note in self.all_notes:
             if isinstance(note, str) or not note.names_columns:
