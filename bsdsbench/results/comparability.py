@@ -233,19 +233,19 @@ def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
     If a run differs from several earlier runs in the same field, such as "max_dist", only the
     difference from the first of them is listed.
     """
-    listed = dict[tuple[int, str], PairDifference]()  # (index of the run, field) -> difference
+    pairs = dict[tuple[int, str], PairDifference]()  # (index of the run, field) -> difference
     for k, run in enumerate(runs):
         for earlier in runs[:k]:
             for difference in comparability(earlier, run):
                 pair = PairDifference(earlier.name, run.name, difference)
-                listed.setdefault((k, difference.field), pair)
-    return list(listed.values())
+                pairs.setdefault((k, difference.field), pair)
+    return list(pairs.values())
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:
     """Return one line for each of the `pair_differences` that forbids a comparison."""
-    listed = pair_differences(runs)
-    return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]
+    pairs = pair_differences(runs)
+    return [pair.line() for pair in pairs if pair.difference.severity is Severity.FORBIDS]
 
 
 def count_notes(runs: Sequence[Evaluation]) -> list[str]:

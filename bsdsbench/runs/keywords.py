@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.errors import DataError, Problem
+from bsdsbench.errors import DataError, InputWarning, Problem, warn
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
@@ -42,6 +42,7 @@ StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
 MAX_WORKERS = 4096
+_WIDE = 0.1  # a larger max_dist is probably a percentage; the largest of a preset is 0.02
 _EXECUTORS = re.compile(r"thread|process|auto|(dask|tcp|tls)://[^/\s]+:[0-9]{1,5}/?")
 
 
@@ -431,7 +432,8 @@ def make_plan(
     - `classes` becomes an option of every metric in the protocol.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
-    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
+    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
+    max_dist seems to be a percentage.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -460,7 +462,12 @@ def make_plan(
     fields["metrics"] = names
     fields["out"] = None if keywords.out is None else Path(keywords.out)
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
-    return Plan(**fields)
+    plan = Plan(**fields)
+    largest = max(resolved.tolerances)
+    if resolved.max_dist_px is None and largest > _WIDE and "max_dist" not in plan.unused:
+        meant = f"{largest / 100:.6g} if {largest:g} % is meant"
+        warn(InputWarning(f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected {meant}"))
+    return plan
 
 
 def plan_call(

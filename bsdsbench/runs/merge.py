@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from bsdsbench.arguments import F8, I8, given_list, kind_of_value
-from bsdsbench.errors import DataError, MergeError, warn
+from bsdsbench.errors import DataError, InputWarning, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import changed_sources, comparability
@@ -27,7 +27,7 @@ from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts, counts_by_image
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import clip, listed
+from bsdsbench.text import clip, listed, show
 
 _COUNTED, _GROUP_COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _PLUGIN_SOURCES = "source of plug-in metrics"

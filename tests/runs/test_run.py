@@ -98,6 +98,22 @@ def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path, change):
     refused(change, bb.merge, [one, other], error=MergeError)
 
 
+def test_shards_of_two_folders_of_predictions_are_said(tiny, tmp_path):
+    """Both epochs' folders are called maps, so the name of the run does not tell them apart."""
+    pred, gt = tiny
+    parts = []
+    for k, epoch in enumerate(("10", "20"), 1):
+        shutil.copytree(pred, tmp_path / epoch / "maps")
+        parts.append(counted(tmp_path / epoch / "maps", gt, TEN, shard=(k, 2)))
+    with pytest.warns(InputWarning, match="10/maps, .*20/maps, expected the same maps"):
+        bb.merge(parts)
+
+
+def test_a_tolerance_in_percent_is_said(tiny):
+    with pytest.warns(InputWarning, match="0.75: 75% of the diagonal, expected 0.0075 if"):
+        counted(*tiny, TEN.replace(max_dist=0.75))
+
+
 def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
     one, whole = counted(*tiny, TEN, shard=(1, 2)), counted(*tiny, TEN)
     for words, parts in {"1/2, 1/2": [one, one], "1/2": [one], "1/2, None": [one, whole]}.items():
