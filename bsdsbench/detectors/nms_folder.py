@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.errors import DataError, Problem, Setting
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.images import Map, unit
 from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
@@ -28,7 +28,8 @@ def nms_files(
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
     source: a folder, or several folders with maps of the same images, which are averaged first.
-    target: folder for the PNGs. Existing files with the same names are replaced.
+    target: folder for the PNGs. Existing files with the same names are replaced. Other maps in it
+        cause a warning.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
     progress: called after each image with (images done, number of images, image id).
@@ -52,6 +53,10 @@ def nms_files(
             incomplete = sources[0] if unpaired[0] in files else folder
             has = f"no map of {listed(unpaired)}"
             raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
+    old = find_files(target, FORMATS) if target.is_dir() else []
+    if others := sorted({id_of(path) for path in old if path.parent == target} - ids):
+        which = f"{show(target)}: also holds maps of earlier calls: {listed(others)}"
+        warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
     for done, image_id in enumerate(ids, 1):
         try:

@@ -93,6 +93,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         failed=dict(sorted(failed.items())),
         kept=0,
     )
+    folders = dict.fromkeys(show(run.provenance.pred) for run in runs if run.provenance.pred)
+    if len(folders) > 1:  # such as of two epochs; machines of a cluster may have copies of one
+        fault = f"merge: the shards read predictions from {listed([*folders])}"
+        warn(InputWarning(f"{fault}, expected the same maps in all of them"))
     for warning in merged.verdict():  # problems that only the values of all files together show
         warn(warning)
     return merged

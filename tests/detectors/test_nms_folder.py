@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.detectors.nms_folder import nms_files
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.engine import evaluate
 from bsdsbench.transforms.maps import _quantise, nms
@@ -36,6 +36,15 @@ def test_pictures_of_16_bits(raw, tmp_path):
     written = iio.imread(tmp_path / "thin" / "herd2.png")
     assert written.dtype == np.uint16
     assert np.array_equal(written, _quantise(nms(iio.imread(raw[0] / "herd2.png"), radius=2), 16))
+
+
+def test_maps_of_an_earlier_call_are_said(raw, tmp_path):
+    """The other maps would be scored with the new ones."""
+    nms_files(raw[0], tmp_path / "thin", Protocol())
+    nms_files(raw[0], tmp_path / "thin", Protocol())  # the same maps again are no surprise
+    (raw[0] / "herd2.png").unlink()
+    with pytest.warns(InputWarning, match="holds maps of earlier calls: herd2, expected only"):
+        nms_files(raw[0], tmp_path / "thin", Protocol())
 
 
 def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
