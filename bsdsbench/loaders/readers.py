@@ -30,6 +30,7 @@ from bsdsbench.images import (
     Prediction,
     binary_map,
     check_soft_map,
+    is_binary,
     labels_to_integers,
     same_shape,
 )
@@ -135,7 +136,20 @@ def _read_map(
             # Checked after each file, so that the error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
+    with errors_naming(paths[0], "a prediction"):
+        _refuse_masks(segs)
     return prediction
+
+
+def _refuse_masks(segs: Sequence[Map]) -> None:
+    """Raise FaultError if all of several label maps hold only 0 and white, as masks of objects do.
+
+    A program that segments everything writes such a mask for each object.
+    """
+    are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
+    if len(segs) > 1 and are_masks and any(map(np.any, segs)):
+        fault = "several masks of 0 and white, expected label maps, each of all regions"
+        raise FaultError(fault, fix="of masks of objects: number the objects in one map")
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:

@@ -135,6 +135,17 @@ def test_label_maps_of_one_file_and_of_several(tmp_path, kind):
     refused(r"a\.b\.bmp: .*\(5, 3\)", load_prediction, (path, other), error=FileFormatError)
 
 
+def test_masks_of_objects_are_no_label_maps(tmp_path):
+    """As programs that segment everything write them, a file an object."""
+    masks = [k == GRAY // 50 for k in range(3)]
+    paths = [tmp_path / f"{k + 1}.png" for k in range(3)]
+    for path, mask in zip(paths, masks, strict=True):
+        Image.fromarray(mask.astype(np.uint8) * 255).save(path)
+    refused("several masks of 0 and white, .*number the objects in one map", load_prediction, paths)
+    Image.fromarray(GRAY // 50).save(paths[2])
+    assert len(load_prediction(paths).segs) == 3
+
+
 @pytest.mark.parametrize(
     ("values", "suffix", "name", "words"),
     [

@@ -51,7 +51,8 @@ def read_predicted_classes(
 def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, object]:
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
-    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
+    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W); its struct
+      GTinst, for a metric of instances, gives "labels".
     - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
       and 2 for the crack.
     - Any other file holds one array, see `class_parts`.
@@ -63,6 +64,8 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
             raise FaultError(f"GTcls has {names}, expected Boundaries and Segmentation")
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
+    if isinstance(struct := arrays.get("GTinst"), dict) and "Segmentation" in struct:
+        return {"labels": struct["Segmentation"]}
     crack = pictures.find_crack_mask(arrays)
     if crack is not None:
         return {"labels": 1 + crack.astype(np.uint8)}
