@@ -59,7 +59,7 @@ class ImageParts:
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Validate the named parts, and store those that are not None.
+        """Validate the parts `given` by name, such as a mask, and store those that are not None.
 
         All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
         not validated. Raises DataError, which names the part, for an unknown or invalid part.
@@ -77,10 +77,11 @@ class ImageParts:
                 continue
             if name == "lines":  # not checked
                 parts[name] = value
-            elif name in self.several:
-                items = enumerate(given_list(value, label, "a list"), 1)
-                checked = [_check_part(name, x, label, f"ground truth {k}") for k, x in items]
-                parts[name] = tuple(checked)
+            elif name in self.several:  # a list of maps, such as those of several annotators
+                maps = []
+                for k, array in enumerate(given_list(value, label, "a list"), 1):
+                    maps.append(_check_part(name, array, label, f"ground truth {k}"))
+                parts[name] = tuple(maps)
             else:
                 parts[name] = _check_part(name, value, label, label)
         self._set_parts(image_id, path, evidence or NO_EVIDENCE, parts)
@@ -112,17 +113,17 @@ class ImageParts:
                 continue
             for array in value if name in self.several else (value,):
                 rows, cols = array.shape[-2:]
-                if name == "ucm2":
+                if name == "ucm2":  # (2 H + 1, 2 W + 1)
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
                 if shape == (0, 0):  # the first map decides
                     shape = (rows, cols)
-                if (rows, cols) != shape:  # raises
+                if (rows, cols) != shape:  # raises ShapeError
                     same_shape((rows, cols), shape, f"{type(self).__name__}.{name}")
         self.__attrs_init__(image_id, path, parts, shape, evidence)
         self.__dict__.update(parts)
 
     def __repr__(self) -> str:
-        texts = []
+        texts = []  # such as "boundaries 5 x bool (321, 481)"
         for name, part in self.parts.items():
             maps = part if isinstance(part, tuple) else (part,)
             number = f"{len(maps)} x " if name in self.several else ""
@@ -229,7 +230,7 @@ class Prediction(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
-        """Create a prediction from exactly one of the parts in _FORMS, or raise DataError."""
+        """Create a prediction with one of soft, ucm2, segs, classes, depth, or raise DataError."""
         super().__init__(image_id, path, evidence, **parts)
         if len(self.parts.keys() & set(_FORMS)) != 1:
             present = ", ".join(self.parts) or "nothing"
@@ -334,7 +335,7 @@ class GroundTruth(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
-        """Create the ground truth of an image from its parts."""
+        """Create the ground truth of an image from its maps, the parts that the class describes."""
         parts = {"boundaries": boundaries, "segmentations": segmentations, **parts}
         super().__init__(image_id, path, evidence, **parts)
 
@@ -383,7 +384,7 @@ class GroundTruth(ImageParts):
         segmentations = list(parts.get("segmentations", ()))
         if not boundary_maps:
             arrays += segmentations
-        only_in_version_2 = list[tuple[int, Map]]()
+        only_in_version_2 = list[tuple[int, Map]]()  # numbers and arrays
         for number, array in enumerate(arrays):
             if array is None:
                 continue
@@ -393,11 +394,11 @@ class GroundTruth(ImageParts):
             may_wrap = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
             if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
                 only_in_version_2.append((number, array))
-        listed = digest.hexdigest()[:16]
+        listed = digest.hexdigest()[:16]  # version 1, as the list of known sets has it
         if not whole:
             return Fingerprints(listed, "")
         if boundary_maps:
-            only_in_version_2 += enumerate(segmentations, len(arrays))
+            only_in_version_2 += enumerate(segmentations, len(arrays))  # numbered after the others
         for number, array in only_in_version_2:
             dtype = _narrowest_dtype(array)
             digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
@@ -471,8 +472,8 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if n_bytes <= 4 else np.float64, copy=False)
-    # Fast path in one pass: if the bits are read as unsigned integers, those of NaN, of negative
-    # values and of values above 1 are all larger than those of 1.0
+    # All tests in one pass: if the bits of floats are read as unsigned integers, those of NaN, of
+    # negative values (their sign is the highest bit) and of values above 1 exceed those of 1.0
     bits = soft.view(f"u{soft.itemsize}")
     bits_of_1 = np.ones(1, soft.dtype).view(bits.dtype)[0]
     if not soft.size or bits.max() <= bits_of_1:

@@ -57,7 +57,7 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        kind = type(error) if show(path) in str(error) else FileFormatError
+        kind = type(error) if show(path) in str(error) else FileFormatError  # an error class
         raise kind("", [problem.with_file(show(path)) for problem in error.problems]) from None
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
@@ -117,7 +117,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
     `what` describes the expected content in error messages. Raises FileFormatError if the file
-    cannot be read or does not hold a valid JSON object (see `parse_json`).
+    cannot be read, is too large, or does not hold a valid JSON object.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -130,8 +130,8 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 def parse_json(data: bytes) -> Any:
     """Parse a JSON document in UTF-8, with or without a byte order mark.
 
-    Raises FaultError if it is too large (see `too_much_json`), is not valid JSON in UTF-8, or
-    contains NaN or an infinite number.
+    Raises FaultError if it has too many bytes or values, is not valid JSON in UTF-8, or contains
+    NaN or an infinite number.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -150,7 +150,7 @@ def as_json(content: object) -> str:
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the reason why a JSON document is too large to parse, or "" if it is not."""
+    """Return the reason why the JSON document `data` is too large to parse, or "" if it is not."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     # The number of values is roughly that of commas, colons and opening brackets together
@@ -215,7 +215,8 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
-    if not has_type or isinstance(value, bool) or (isinstance(value, str) and not is_text(value)):
+    is_broken_text = isinstance(value, str) and not is_text(value)  # cannot be encoded
+    if not has_type or isinstance(value, bool) or is_broken_text:
         description = clip(repr(value), 60) if name in fields else "not there"
         raise FaultError(f"{clip(name, 80)} is {description}, expected {_KIND_NAMES[kind]}")
     return kind(value)  # type: ignore[call-arg]
@@ -303,7 +304,7 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
 
     out.mkdir(parents=True, exist_ok=True)
     path = out.resolve() / ".lock"
-    lock = FileLock(path, is_singleton=True)
+    lock = FileLock(path, is_singleton=True)  # the same object for a path, which counts `acquire`s
     try:
         lock.acquire(timeout=wait)
     except Timeout:

@@ -51,7 +51,7 @@ def canny(image: Image) -> F8:
         # Label the connected components from 1; pixels below the low threshold get 0
         is_candidate = ridges >= _LOW_THRESHOLD * high
         pieces, n_pieces = ndi.label(is_candidate, structure=np.ones((3, 3)))
-        is_strong = np.zeros(n_pieces + 1, bool)
+        is_strong = np.zeros(n_pieces + 1, bool)  # by the label of a component
         is_strong[pieces[ridges >= high]] = True
         n_marked += is_strong[pieces]
     return n_marked / len(_CANNY_THRESHOLDS)
@@ -68,7 +68,10 @@ def scharr(image: Image) -> F8:
 
 
 def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> F8:
-    """Return the thinned gradient magnitude; the filters give the derivatives along y and x."""
+    """Return the thinned gradient magnitude; the filters give the derivatives along y and x.
+
+    The strength is 3.5 * magnitude - 0.06, clipped to [0, 1], which sets weak gradients to 0.
+    """
     gray = color.rgb2gray(image)
     gy, gx = row_filter(gray), column_filter(gray)
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
@@ -134,7 +137,7 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
     direction and interpolated linearly, is larger. The four rows and columns next to the border are
     faded out.
     """
-    length = np.hypot(ny, nx) + 1e-12
+    length = np.hypot(ny, nx) + 1e-12  # avoids a division by 0
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
     thinned = strength.copy()
     for pixels in (-1, 1):  # distance along the normal

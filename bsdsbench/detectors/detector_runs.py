@@ -189,7 +189,7 @@ def run(
         if not callable(detector):
             expected = "a function, MODULE:FUNCTION or the name of a detector"
             raise DataError(f"function: {kind_of_value(detector)}, expected {expected}")
-        record = _new_record(detector, function, plan)
+        record = _new_record(detector, function, plan)  # the contents of run.json
         photos = _photos_of_split(images, plan.split_file)
         ids = sorted(photos)
         number, n_shards = plan.shard
@@ -202,7 +202,7 @@ def run(
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:
             detector = plan.multi_scale.of(detector)
-        new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}
+        new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}  # without a kept map
         failed = _detect(detector, new_photos, maps, record, plan)
         if failed and (plan.on_error == "fail" or len(failed) == len(shard_ids)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
@@ -258,16 +258,16 @@ def _evaluate(
     # With missing="zero", images without a map are listed too
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
-    provenance = {
+    about_detector = {
         "ms_per_image": detected.ms_per_image,
         "machine": detected.machine,
-        **record.detector(),
-        "taken_over": detected.kept,
+        **record.detector(),  # function, name, tag, file and versions
+        "taken_over": detected.kept,  # number of maps from an earlier call
     }
     number, n_shards = plan.shard
     shard = None if n_shards == 1 else f"{number}/{n_shards}"
-    run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
-    run = run.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
+    run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)  # without records so far
+    run = run.with_provenance(detector=ReadOnlyDict(about_detector), shard=shard)
     run = replace(run, failed=detected.failed)
     # `items` are those of the shard already, so the plan must not select a shard of them again
     return run_source(items, attrs.evolve(plan, shard=(1, 1)), run)
@@ -282,7 +282,7 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     spec = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
-    is_baseline = ":" not in spec
+    is_baseline = ":" not in spec  # a name such as "canny"
     return MapsRecord(
         function=spec,
         name=plan.name or (spec if is_baseline else named.__name__),
@@ -363,7 +363,10 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Redirect standard output to standard error, and restore the working directory afterwards."""
+    """Keep a user's function from printing to standard output and changing the working directory.
+
+    Its output goes to standard error, and the working directory is restored afterwards.
+    """
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -382,12 +385,12 @@ def fresh_modules(name: str) -> Iterator[None]:
     ones are put back, so that another folder may have a module of the same name.
     """
     folder = Path.cwd()
-    package = name.partition(".")[0]
+    package = name.partition(".")[0]  # its first part, "a" of "a.b"
     old_path, old_modules = list(sys.path), dict(sys.modules)
     old_dont_write_bytecode = sys.dont_write_bytecode
     for module_name, module in old_modules.items():
-        is_sibling = module_name.partition(".")[0] == package and _is_in(folder, package)
-        if (module_name == name or is_sibling) and _is_reloadable(module_name, module):
+        is_of_package = module_name.partition(".")[0] == package and _is_in(folder, package)
+        if (module_name == name or is_of_package) and _is_reloadable(module_name, module):
             del sys.modules[module_name]
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True  # cached bytecode would hide edits within the same second

@@ -74,7 +74,7 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         for path in present:
             path.unlink()
         return set()
-    earlier = read_json(maps / RUN_FILE, "what a detector's run wrote")
+    earlier = read_json(maps / RUN_FILE, "what a detector's run wrote")  # fields of a MapsRecord
     identifying = ("function", "tag", "scales")
     details = [f"{key} {earlier[key]}" for key in identifying if earlier.get(key)]
     holds += f" of {earlier.get('name')} ({', '.join(details)}; {earlier.get('made')})"
@@ -88,7 +88,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         edited = f"{holds}; {record.file['name']} has changed since"
         warn(InputWarning(edited, fix=Setting("fresh", True, "replaces them")))
     kept_ids = {path.stem for path in present}
-    record.made, record.kind = earlier.get("made", record.made), earlier.get("kind")
+    record.made = earlier.get("made", record.made)  # the date of the first map
+    record.kind = earlier.get("kind")  # "soft" or "labels"
     times = earlier.get("milliseconds", {})
     record.milliseconds = {image_id: ms for image_id, ms in times.items() if image_id in kept_ids}
     return kept_ids
@@ -105,7 +106,7 @@ class MapFile(NamedTuple):
 
 
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
-    """Encode what a detector returned for an image of `shape` (H, W) as a file.
+    """Encode what a detector returned for an image of `shape` (H, W) as a PNG or .mat file.
 
     The dtype of a map decides what it is and how it is stored:
 
@@ -125,14 +126,14 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
         if not answer:
             raise DataError("the detector returned an empty list, expected at least one label map")
-        cell_array = np.empty((1, len(answer)), object)
+        cell_array = np.empty((1, len(answer)), object)  # saved as a MATLAB cell
         for k, labels in enumerate(answer):
             cell_array[0, k] = _renumber(np.asarray(labels), shape)
         stream = io.BytesIO()
         savemat(stream, {"segs": cell_array}, do_compression=True)
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
-    if array.ndim == 0 or array.dtype.kind in "OSU":
+    if array.ndim == 0 or array.dtype.kind in "OSU":  # a scalar, objects or text
         raise DataError(
             f"the detector returned {kind_of_value(answer)}, expected an array {shape} of numbers"
         )
@@ -165,11 +166,11 @@ def _changes_at_most_pixels(labels: NDArray[Any]) -> bool:
     """
     differs = np.zeros(labels.shape, bool)
     for axis in range(labels.ndim):
-        steps = np.moveaxis(differs, axis, 0)  # a view: filling it fills `differs`
+        along_axis = np.moveaxis(differs, axis, 0)  # a view: filling it fills `differs`
         changes = np.diff(np.moveaxis(labels, axis, 0), axis=0) != 0
-        steps[:-1] |= changes
-        steps[1:] |= changes
-    inside = labels > labels.min(initial=np.iinfo(labels.dtype).max)
+        along_axis[:-1] |= changes  # the pixels before and after each change
+        along_axis[1:] |= changes
+    inside = labels > labels.min(initial=np.iinfo(labels.dtype).max)  # `initial` if it is empty
     return bool(2 * differs[inside].sum() > inside.sum())
 
 

@@ -40,15 +40,15 @@ def nms_files(
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = [Path(folder) for folder in folders], Path(target)
-    errors: list[DataError] = []
-    files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
+    errors: list[DataError] = []  # also filled by `_maps_by_id`
+    files_of_folders = [_maps_by_id(folder, errors) for folder in sources]  # image id -> path, each
     for folder in sources:
         if folder.resolve() in (target.resolve(), *target.resolve().parents):
             has = f"is inside the input {show(folder)}"
             raise DataError(f"{show(target)}: {has}, expected a folder outside it")
     ids = files_of_folders[0].keys()
     for folder, files in zip(sources, files_of_folders, strict=True):
-        unpaired = sorted(files.keys() ^ ids)
+        unpaired = sorted(files.keys() ^ ids)  # ids that only one of the two folders has
         if unpaired:
             incomplete = sources[0] if unpaired[0] in files else folder
             has = f"no map of {listed(unpaired)}"
@@ -96,14 +96,14 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
         raise DataError(f"{show(folder)}: {has}, expected a folder of soft maps")
     path_of = dict[str, Path]()
     for path in files:
-        earlier = path_of.setdefault(id_of(path), path)
-        if earlier is not path:
-            errors.append(DataError(f"{show(path)}: {earlier.name} has the same id"))
+        first = path_of.setdefault(id_of(path), path)  # the first map of this id
+        if first is not path:
+            errors.append(DataError(f"{show(path)}: {first.name} has the same id"))
     return path_of
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Return the mean of an image's maps, in [0, 1]; a single map is returned as stored."""
+    """Return the mean of an image's maps, in [0, 1]; a single map keeps its dtype and scale."""
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):
         if soft.shape != maps[0].shape:
@@ -111,4 +111,4 @@ def _mean_map(paths: Sequence[Path]) -> Map:
             raise DataError(f"{show(path)}: {sizes}, expected maps of one size to average")
     if len(maps) == 1:
         return maps[0]
-    return np.asarray(np.mean([unit(soft) for soft in maps], axis=0))
+    return np.asarray(np.mean([unit(soft) for soft in maps], axis=0))  # each as floats in [0, 1]

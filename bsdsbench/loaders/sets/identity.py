@@ -67,7 +67,7 @@ class Identity:
         return {
             "set": self.name,
             "n_images": self.n_images,
-            "of": self.name and self.total,
+            "of": self.total if self.name else None,
             "fingerprint": self.fingerprint,
         }
 
@@ -84,7 +84,9 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return the fingerprint (version 1) of each image in a ground-truth folder, by image id.
+    """Return {image id: fingerprint} of a ground-truth folder: hashes of all annotations.
+
+    The fingerprints are those of version 1, as in the lists of known sets.
 
     - protocol: how to read the files
     - split_file: a file that lists the images to use; None means all
@@ -128,12 +130,12 @@ def identify(images: Mapping[str, str]) -> Identity:
     the smallest one. If no image is common, the identity names no known set.
     """
     fingerprint = set_fingerprint(images)
-    like, n_shared = "", 0
-    known: Mapping[str, str] = {}
-    for name, of_set in shipped_sets().items():
-        n_same = len(images.items() & of_set.items())
-        if n_same > n_shared or (n_same == n_shared > 0 and len(of_set) < len(known)):
-            like, n_shared, known = name, n_same, of_set
+    like, n_shared = "", 0  # of the most similar set so far: its name, and the images in common
+    known: Mapping[str, str] = {}  # its images
+    for name, set_images in shipped_sets().items():
+        n_same = len(images.items() & set_images.items())
+        if n_same > n_shared or (n_same == n_shared > 0 and len(set_images) < len(known)):
+            like, n_shared, known = name, n_same, set_images
     if not n_shared:
         return Identity(fingerprint, len(images))
     return Identity(

@@ -127,8 +127,8 @@ def download(
     if target.is_dir() and all((target / folder).is_dir() for folder in public.splits.values()):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]
-    archive = target.parent / f".{name}-{url_hash}"
+    url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]  # a partial download of another URL
+    archive = target.parent / f".{name}-{url_hash}"  # must not be continued
     lock = FileLock(f"{archive}.lock", timeout=0)
     try:
         with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
@@ -167,6 +167,7 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
     failure = ""
     with part.open("ab") as file:
         done = file.tell()
+        # Ask for the rest only, without compression, by which the position would mean nothing
         headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
         try:
             with requests.get(url, headers=headers, stream=True, timeout=60) as response:
@@ -216,7 +217,7 @@ def _iterate_members(archive: Path) -> Generator[_Member, None, None]:
                 is_plain = not (entry.is_dir() or stat.S_ISLNK(mode))
                 yield _Member(entry.filename, is_plain, partial(packed.open, entry))
     else:
-        with tarfile.open(archive, "r|*") as tar:
+        with tarfile.open(archive, "r|*") as tar:  # as a stream, of any compression
             size = 0
             for member in tar:
                 size += member.size
@@ -282,14 +283,17 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     from bsdsbench.protocol.protocol import Protocol
 
     protocol = Protocol.preset(public.protocol)
-    present = [f for f in dict.fromkeys(public.splits.values()) if (folder / f).is_dir()]
+    split_folders = dict.fromkeys(public.splits.values())  # each once, in order
+    present = [name for name in split_folders if (folder / name).is_dir()]
     for split_folder in present:
-        names = [name for name, other in public.splits.items() if other == split_folder]
+        splits = [name for name, other in public.splits.items() if other == split_folder]
         images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
-        identity = identify(images)
-        is_sound, expected = identity.whole and identity.name in names, " or ".join(names)
-        if count := public.counts.get(names[0]):
-            is_sound, expected = len(images) == count, f"{count} images of {names[0]}"
+        identity = identify(images)  # the known set that has these images
+        n_expected = public.counts.get(splits[0])
+        if n_expected:
+            is_sound, expected = len(images) == n_expected, f"{n_expected} images of {splits[0]}"
+        else:
+            is_sound, expected = identity.whole and identity.name in splits, " or ".join(splits)
         if not is_sound:
             raise DataError(f"{split_folder} is {identity.describe()}, expected {expected}")
     if public.splits and not present:
