@@ -488,7 +488,7 @@ class Metric(ABC, Generic[Opt]):
             "metric": self.name,
             "components": files.components,
         }
-        # Label maps are not in `_KINDS`, as their content depends on the options
+        # `_KINDS` is the content of files by kind. That of label maps depends on the options
         kind = _KINDS.get(pred_kind, files.pred_labels or files.labels)
         pred = ReadOptions(
             kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both

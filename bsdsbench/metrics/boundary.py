@@ -536,7 +536,7 @@ def threshold_events(
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
-    size = None
+    size = None  # not yet counted
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     if pred.kind == "segs":
@@ -545,6 +545,7 @@ def threshold_events(
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
+        # `first` leaves out the threshold 0; cuts are the smallest values that count as boundary
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
         if near is None or protocol.clean or dropped is not None:  # later steps need all changes
             near = thinning.EVERYWHERE

@@ -323,6 +323,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
     is_same_class = crowd_class == _class_of_value(pred_values, opt)
+    # A crowd excuses predictions of its class, other void pixels excuse those of any class
     is_excused = np.where(is_crowd, is_same_class, gt_regions.void)
     pixels = overlaps.pixels
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)
