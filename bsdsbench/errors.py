@@ -248,10 +248,8 @@ def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
             if str(problem).startswith(f"{side}: "):
                 file = file_of_side
         problems.append(problem.with_file(file) if file else problem)
-    if problems == list(error.problems):
-        return error
     same_class = type(error)  # such as ShapeError, a child of DataError
-    return same_class(problems=problems)
+    return error if problems == list(error.problems) else same_class(problems=problems)
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:

@@ -128,8 +128,7 @@ def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[s
     from bsdsbench.results.score_names import full_name
 
     tolerances: dict[str, float | str] = {}
-    # Those for all scores come first, since False sorts before True
-    for text in sorted(texts, key=lambda text: "=" in text):
+    for text in sorted(texts, key=lambda text: "=" in text):  # first those for all scores
         score, _, limit = text.rpartition("=")  # the score is "" if there is no "="
         tolerance: float | str = limit
         with suppress(ValueError):

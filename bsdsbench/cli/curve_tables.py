@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,11 +223,6 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _warned_before() -> AbstractContextManager[None]:
-    """Ignore warnings of labels that lack a class: the curve of the same labels gave them."""
-    return warnings.catch_warnings(action="ignore", category=InputWarning)
-
-
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: AP and AUC computed in all known ways, with a column per curve.
 
@@ -244,7 +238,7 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     for curve in curves:
         sample, points = curve.sample, curve.points
         if sample is not None:
-            with _warned_before():
+            with warnings.catch_warnings(action="ignore", category=InputWarning):
                 areas = area_table(sample.labels, sample.scores, reading=reading)
             areas_of_samples[curve.name] = areas
         else:
@@ -301,7 +295,7 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
         for name, (labels, scores, _, clusters) in samples.items():
             # Comparing the curve with itself gives its area and variance. Warnings of the labels
             # were given when the curve was computed.
-            with _warned_before():
+            with warnings.catch_warnings(action="ignore", category=InputWarning):
                 roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
             low = max(roc.auc - half_width, 0.0)

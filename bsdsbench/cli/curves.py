@@ -279,7 +279,6 @@ def _check_options(args: _CurvesArguments) -> None:
             raise click.UsageError(f"-o {target}: is one of the inputs, expected another file")
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
-    # `refuse_given` raises UsageError if the user gave one of these options
     if args.quantiles:
         refuse_given((*_RANKING_OPTIONS, "num_positives", "num_negatives"), "--quantiles")
     if args.kind not in ("pr", "both"):
@@ -298,7 +297,6 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
     """Return the curves with the names in --names or, if it is not given, with their own names.
 
     If an earlier curve has the same name, the position of the curve is appended, as in "x (2)".
-    Raises UsageError if the number of names is not the number of curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -371,8 +369,6 @@ def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoi
     share, from 0 to 1. With --instance-count, a row stands for several instances, and its label is
     the number of positive ones. The option is either a number for all rows, or the name of the
     column that has the number for each row; `sample.counts` then has the values of that column.
-
-    Raises DataError if a label is negative although --instance-count is given.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -394,9 +390,6 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
 
     The same curve is used on all axes. The totals (numbers of positives and negatives) are
     --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
-
-    Raises UsageError if the totals differ between the points of one --counts option. Raises
-    DataError if the totals of a PR curve are unknown.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import check_totals

@@ -117,9 +117,6 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     the error classes (unless --columns is given, and only for runs that counted them), the scores
     in each slice, a group of images, of --by, and summaries of the per-image scores (--summary). In
     CSV, the tables of runs get a last column with the images that were left out.
-
-    Raises UsageError if the user gave an option that only applies to a page, or --cluster without
-    --by.
     """
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.results.score_tables import metric_with_errors, score_tables
@@ -148,10 +145,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write an HTML report of the runs to the file `out`, and print its path.
-
-    Raises UsageError if the user gave an option that does not apply to a page.
-    """
+    """Write an HTML report of the runs to the file `out`, and print its path."""
     from bsdsbench.report import write_report
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
@@ -170,8 +164,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 def _show_methods(args: _ReportArguments) -> None:
     """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
 
-    For each column in --by, another table shows the mean scores in each group of images. Raises
-    UsageError if the user gave an option that does not apply to methods.
+    For each column in --by, another table shows the mean scores in each group of images.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
@@ -198,8 +191,7 @@ def _show_history(args: _ReportArguments) -> None:
     """Show how scores changed over the runs of --history and any runs given as arguments.
 
     The suffix of -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a
-    table. Without -o, the table is printed. Raises UsageError if the user gave an option that does
-    not apply to a history.
+    table. Without -o, the table is printed.
     """
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history

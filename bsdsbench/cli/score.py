@@ -179,9 +179,7 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
     """Score predictions against the ground truth or, with --humans, annotators against each other.
 
-    Predictions and ground truth are two folders, or two COCO files (.json). Raises UsageError if
-    the user gave both PRED_DIR and --humans or neither, an option that does not apply, or a metric
-    that cannot score COCO files.
+    Predictions and ground truth are two folders, or two COCO files (.json).
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -354,9 +352,8 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check the options of `run`, and determine its folders, metrics and protocol from them.
 
-    If maps will be scored, kernels that were never compiled are compiled now. Raises UsageError if
-    options are inconsistent, or if there is no folder of images. Raises DataError if the ground
-    truth does not belong to the task.
+    If maps will be scored, kernels that were never compiled are compiled now. Raises DataError if
+    the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 

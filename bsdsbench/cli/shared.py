@@ -236,10 +236,7 @@ def _call(owner: Callable[..., object], /, **values: object) -> object:
 def split_words(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str] | None:
-    """Split the values of a repeatable option at commas; None if the option is not given.
-
-    Raises UsageError if a value has no word, such as "" or ",".
-    """
+    """Split the values of a repeatable option at commas; None if the option is not given."""
     for text in texts:
         if not text.replace(",", " ").strip():
             raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
@@ -426,8 +423,7 @@ def compile_first(
 
     if not never_compiled():
         return
-    # Matching takes longest to compile; "max_dist" is the field of the protocol with its tolerance
-    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
+    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)  # a tolerance
     inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
     if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once

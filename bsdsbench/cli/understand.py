@@ -178,9 +178,6 @@ def _compare(
 
     options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
     test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
-
-    Raises UsageError if the user gave both or neither of runs and --method, --names for methods, or
-    --test for methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -339,7 +336,6 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
 
     An error class is a kind of missed or false pixels; its score is "error.absent" or
     "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
-    Raises DataError if `score` begins with "error." but names no error class.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -557,7 +553,6 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
-    # `refuse_given` raises UsageError if the user gave one of these options
     if args.kind != "pr":
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind != "ranks":

@@ -171,8 +171,7 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
     A table has one column for each run, and one row for each rule. If parts of the metric, such as
     classes, have curves too, there is a row for each rule and part. A cell is None if the run has
     no such curve, or if the rule cannot be applied to it. Some rules need the ground truth, in
-    `gt_dir` or, by default, in the folder recorded in the run. Raises DataError if no run has a
-    curve.
+    `gt_dir` or, by default, in the folder recorded in the run.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):

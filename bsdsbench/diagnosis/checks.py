@@ -286,7 +286,7 @@ class Examination:
         maps = sanity.look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return False
-        # Boundaries cover a few percent of an image; of dark lines read on white, most of it
+        # Boundaries cover a few percent of an image, unless dark lines on white are read inverted
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
         if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
@@ -404,8 +404,7 @@ def check_image_names(examination: Examination) -> None:
     reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
     otherwise "split", because the folders probably hold different splits of the data set.
     """
-    # Image id -> its files
-    preds, gts = examination.grouping.pred.files, examination.grouping.gt.files
+    preds, gts = examination.grouping.pred.files, examination.grouping.gt.files  # by image id
     wanted = examination.grouping.wanted or set()  # the ids in the split file, if there is one
     if unknown := sorted(wanted - gts.keys()):
         examination.report("unknown", unknown, of=len(wanted))
@@ -449,8 +448,8 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
     first_id = missing[0]
     for name in extra:
         prefix, middle, suffix = name.partition(first_id)
-        has_first_id = middle != ""
-        if has_first_id and {prefix + image_id + suffix for image_id in missing} <= set(extra):
+        # `middle` is "" if the name does not contain the id
+        if middle and {prefix + image_id + suffix for image_id in missing} <= set(extra):
             return f"{prefix}*{suffix}"
     return ""
 

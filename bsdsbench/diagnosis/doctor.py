@@ -81,9 +81,8 @@ def doctor(
     >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
     ['nms=True']
     """
-    # Defaults and checks as in `evaluate`
     keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
-    options = make_plan(keywords, protocol, metrics)
+    options = make_plan(keywords, protocol, metrics)  # checks and defaults as in `evaluate`
     findings = Findings()
     readings = list[str]()
     notes = list[str]()

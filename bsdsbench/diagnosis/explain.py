@@ -56,9 +56,6 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     may contain several targets, separated by commas. Keys of the boundary metric lose the metric's
     name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they name a
     class. Values remain strings, because their number of decimals matters.
-
-    Raises DataError if an item is not KEY=NUMBER, if a key is repeated, or if a score of the
-    boundary metric is above 1.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -88,8 +85,7 @@ class MetricTargets(NamedTuple):
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and remove its name from their keys.
 
-    A key without a metric's name is a score of the boundary metric. Raises DataError if there are
-    no targets, if one is not a finite number, or if they belong to several metrics.
+    A key without a metric's name is a score of the boundary metric.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     if not isinstance(targets, Mapping) or not targets:

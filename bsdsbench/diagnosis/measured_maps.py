@@ -201,9 +201,6 @@ def _locate_peak(surface: F8) -> Displacement:
 
 
 def _find_vertex(before: float, top: float, after: float) -> float:
-    """Return the x of the peak of the parabola through (-1, before), (0, top) and (1, after).
-
-    It is 0 if the points lie on a line.
-    """
+    """Return the peak of the parabola through (-1, before), (0, top), (1, after); 0 for a line."""
     bend = before - 2 * top + after
     return (before - after) / (2 * bend) if bend else 0.0

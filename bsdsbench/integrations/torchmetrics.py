@@ -73,7 +73,6 @@ class BenchmarkMetric(Metric):
         """Create the metric; `options` are passed to torchmetrics.Metric.
 
         protocol : a protocol or the name of a preset; default: the protocol of the first metric
-        metrics : names of metrics that read the same kind of ground truth
         classes : the names of the classes in the order of their labels from 0
         groups, group_by : columns that group the images, or an expression for their ids
         """

@@ -426,7 +426,6 @@ class ToleranceDisplay(CurveDisplay):
         `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
         if there is none, or if `metric` has no such scores.
         """
-        # Names of the score at each tolerance
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
         for candidate in [metric] if metric else run.metrics:

@@ -382,8 +382,7 @@ def _plot_boxes(
 
     `metric` is METRIC.SCORE, or a metric, which means its first per-image score; None means the
     first metric that all runs have. The figure is written to `path` unless that is None, in the
-    style `look`, such as "page". Undefined scores (NaN) are left out. Raises DataError if a run
-    lacks the metric or the score.
+    style `look`, such as "page". Undefined scores (NaN) are left out.
     """
     given_name, _, key = (metric or "").partition(".")
     metric_name = shared_metric(runs, given_name or None)

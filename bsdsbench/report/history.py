@@ -124,7 +124,6 @@ def plot_history(
             line: Any = {"marker": "o", "markersize": 4, **style.next_style(ax)}
             ax.plot(range(len(runs)), values, label=heading(name), **line)
         figure = ax.figure.figure
-        # The name of a run above its date, as YYYY-MM-DD
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
         widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
         rotation: Any = {}  # labels that would overlap are slanted

@@ -191,10 +191,7 @@ def worst_table(
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Convert one or two runs or methods to methods (sets of runs), a run to a method of one run.
-
-    Raises DataError if there are more than two, or if the runs of a method are not comparable.
-    """
+    """Convert one or two runs or methods (sets of runs) to methods; a run is a method of one."""
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
