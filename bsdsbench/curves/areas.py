@@ -329,8 +329,7 @@ def area_table(
     Parameters
     ----------
     labels, scores, reading : as in `pr`
-        The class and the score of each sample, and how labels are read ("auto": 0 and 1, or -1 and
-        1). Errors and warnings are those of `pr`.
+        Class and score of each sample, how labels are read. Errors and warnings are those of `pr`.
 
     Returns
     -------

@@ -318,8 +318,7 @@ def crossings(
     Parameters
     ----------
     a, b, space, within, lines : as in `dominates`
-        Two curves, each (fpr, tpr) or (precision, recall); "roc" or "pr"; the range of x in which
-        they are compared; how PR points are joined, with "counts" linear or by "straight" lines.
+        Two curves, their space, the range of FPR or recall, and how PR points are joined.
 
     Examples
     --------

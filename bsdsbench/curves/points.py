@@ -75,8 +75,7 @@ class CurvePoints(TabularCurve):
     ) -> CurvePoints:
         """Build the curve from rates (T,) in any order. The points are sorted by FPR, then TPR.
 
-        Thresholds are NaN. Precision is NaN if a class total is unknown (NaN). Raises ShapeError if
-        the lengths differ, and DataError if a rate or a total is out of range.
+        Thresholds are NaN. Precision is NaN if a class total is unknown (NaN).
         """
         x, y = check_columns("share", fpr=fpr, tpr=tpr)
         for name, total in (("positives", positives), ("negatives", negatives)):
@@ -98,11 +97,7 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build the curve from counts (T,) in any order. The points are sorted by FPR, then TPR.
-
-        Raises ShapeError if the lengths differ, and DataError if a count is below 0 or exceeds the
-        total of its class.
-        """
+        """Build the curve from counts (T,) in any order. The points are sorted by FPR, then TPR."""
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
         tps, fps = check_columns("number", tp=tp, fp=fp)
         return cls.of_rates(fps / n, tps / p, p, n)
@@ -243,22 +238,19 @@ class Meeting(NamedTuple):
 
     - relation: "first" or "second" is the curve that is above the other somewhere and nowhere below
       it; "neither" if each is above the other somewhere; "equal" if they do not differ
-    - places: the crossings from left to right. Their FPR is NaN if they were computed in PR space
     """
 
     relation: Relation
-    places: CurvePoints
+    places: CurvePoints  # from left to right; FPR is NaN if they were computed in PR space
 
 
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
     The result has `relation` ("first", "second", "neither" or "equal": the curve that is above the
-    other) and `places` (the crossings from left to right).
-
-    If axes="pr" and the class totals of the curves differ, the curves are compared in PR space.
-    Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1). With equal totals, both
-    spaces give the same relation (Davis and Goadrich 2006, theorem 3.2).
+    other) and `places` (the crossings). If axes="pr" and the class totals of the curves differ,
+    the curves are compared in PR space, otherwise in ROC space, extended to (0, 0) and (1, 1). With
+    equal totals, both give the same relation (Davis and Goadrich 2006, theorem 3.2).
 
     Examples
     --------

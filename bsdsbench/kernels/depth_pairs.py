@@ -32,8 +32,7 @@ def _count_exceeded(a, b, ratios):
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbouring pixels whose inverse depths differ by more than each ratio.
 
-    pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be True.
-    ratios (R,): ascending, >= 1.
+    pred, gt (H, W): inverse depths. valid (H, W): both pixels must be True. ratios (R,): ascending.
 
     Returns counts (R, 4, 3). Axis 0 is the ratio, and axis 1 the position of the nearer pixel in
     the pair (left, top, right, bottom). Axis 2 has the pairs that exceed the ratio (0) in both maps

@@ -5,16 +5,8 @@ MATLAB documents for bwmorph(bw, 'thin', Inf). Two subiterations alternate until
 pixel. In a subiteration, each pixel is tested by its eight neighbours (`mark_deletable`) before any
 pixel is deleted. Pixels outside the image are off.
 
-At each step (the change from one threshold to the next lower one) the whole map is thinned from
-scratch. The maps cover only the bounding box of the pixels that are on at any threshold, because
-thinning is invariant to translation.
-
-Layout. A map is uint64 (words,), one bit per pixel, so that one logical operation tests 64 pixels.
-A word holds 64 pixels of a row; bit 0 is the westernmost. Words that lie below each other in the
-image form a column, and are contiguous in memory so that the CPU can process several rows at once.
-TILE_ROWS such words are a tile: tile q consists of the words q TILE_ROWS to (q + 1) TILE_ROWS - 1.
-The box is framed by empty tiles: one at the top and bottom of each column, and one column on the
-left and right.
+A map is kept as one bit per pixel, so that one logical operation tests 64 pixels. Words that lie
+below each other are contiguous in memory, so that the CPU can process several rows at once.
 """
 
 from __future__ import annotations
@@ -36,7 +28,7 @@ EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all 
 
 
 class _Workspace(NamedTuple):
-    """The bit maps and the state of the tiles during thinning; see the module for their layout."""
+    """The bit maps and the state of their tiles during thinning, see `_new_workspace`."""
 
     corner: int  # the flat index in the image of the first pixel of the box
     image_cols: int
@@ -180,8 +172,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     switched_on int32 (pixels,), on_start int64 (n + 1,): step k switches on the pixels with the
         flat indices switched_on[on_start[k] : on_start[k + 1]].
     work: a new _Workspace.
-    change_start int64 (n + 1,): 0 on entry; step k gets the changes change_start[k] :
-        change_start[k + 1].
+    change_start int64 (n + 1,): 0 on entry; receives, in the same way, the changes of each step.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
         the map. Only changes of pixels in `work.near` are recorded.

@@ -81,9 +81,9 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     thresholds (T,): ascending, T < 32768.
 
     The counts are cumulative sums of one histogram over bins of the value, with positives and
-    negatives apart. A bin is a level (number of thresholds reached). For floats, [0, 1] is divided
-    into buckets. If none has two thresholds, bin 2 b is the part of bucket b below its threshold,
-    and bin 2 b + 1 is the part from it on.
+    negatives apart. A bin is a level (number of thresholds reached). Or, for floats, if [0, 1] can
+    be divided into buckets with at most one threshold, bin 2 b is the part of bucket b below its
+    threshold, and bin 2 b + 1 the part from it on.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
@@ -229,9 +229,8 @@ def _table_histogram(values, gt, table, hist):
 
     values uint8 or uint16 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
     table int16 (possible values,): the level of each possible value.
-    hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt.
-        The histogram is the sum of the rows. Neighbouring values are counted in different rows, so
-        that one increment need not wait for another.
+    hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt, in
+        one of several rows, whose sum is the histogram (see `_bucket_histogram`).
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

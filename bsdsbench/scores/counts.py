@@ -501,14 +501,13 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
     A sample is the data set itself or a resample of it, as in a bootstrap.
 
-    tree: nested mappings of scores by name. A score is an array (S,), an array (S, ...), a stack of
-        S curves, or None. The entry "over" is not a score. It says how many values each mean
-        includes, such as {"iou": {"images": array (S, 2)}}: "iou" is a mean over images, and the
-        columns are the number of images with a defined value and the number of all images.
+    tree: nested mappings of scores by name. A score is an array (S,) or (S, ...), a stack of S
+        curves, or None. The entry "over" says how many values each mean includes, such as {"iou":
+        {"images": array (S, 2)}}: "iou" is a mean over images, and the columns are the number of
+        images with a defined value and the number of all images.
 
-    Returns a dict with the same nesting, in which each score is replaced by its element k; elements
-    of arrays (S,) become numbers. In "over", the arrays become pairs of integers. Only means over
-    some but not all values are kept there, and there is no "over" without any.
+    Returns a dict with the same nesting, in which each score is replaced by its element k. In
+    "over", only means over some but not all values are kept, as pairs of integers.
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):

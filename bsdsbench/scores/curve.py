@@ -71,14 +71,10 @@ class PRCurve(TabularCurve):
     whole_image: bool = False
 
     def __post_init__(self) -> None:
-        """Copy the arrays, check their shapes, and make them read-only.
-
-        `precision`, `recall` and the bool array `blank`, which may be None, are (T,), or (S, T) for
-        a stack of S curves; `thresholds` is always (T,).
-        """
-        n_thresholds = np.size(self.thresholds)
-        shape: tuple[int, ...] = (n_thresholds,)
-        if np.ndim(self.precision) > 1:  # a stack of curves
+        """Copy the arrays, check their shapes, and make them read-only."""
+        n_thresholds = np.size(self.thresholds)  # T
+        shape: tuple[int, ...] = (n_thresholds,)  # of the other arrays
+        if np.ndim(self.precision) > 1:  # a stack of S curves: (S, T)
             shape = (len(self.precision), n_thresholds)
         for name in ("thresholds", "precision", "recall", "blank"):
             values = getattr(self, name)
@@ -235,12 +231,10 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
     at the thresholds. Ties go to the lowest threshold.
 
-    Two kinds of segments are skipped for speed, without changing the result:
-
-    - F on a segment is at most the F of the larger precision and the larger recall of its ends. A
-      segment is skipped if this bound is below the maximum F at the thresholds.
-    - A segment with equal ends is a single point. If the previous segment is a single point too,
-      both are the same point. In a binary map nearly all segments are like this.
+    Segments that cannot change the result are skipped for speed. F on a segment is at most the F of
+    the larger precision and the larger recall of its ends, which may be below the maximum F at the
+    thresholds. A segment with equal ends is a single point; if the previous one is so too, both are
+    the same point. In a binary map nearly all segments are like this.
     """
     # At both ends of each segment, (S, T - 1)
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
@@ -297,9 +291,9 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     1 of the largest precision from there on. The others sum the linearly interpolated precision at
     these recalls, times 0.01; they differ in the points that they use.
 
-    The area is NaN if the rule is "edter" and the curve has no point at threshold 0, or if the rule
-    is "seism" and the curve does not know at which thresholds nothing is predicted (`blank` is
-    None). It is 0 if the curve has no points, or fewer than two distinct recalls to interpolate.
+    The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, for
+    "seism" the thresholds at which nothing is predicted (`blank`). It is 0 if the curve has no
+    points, or fewer than two distinct recalls to interpolate.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -478,12 +472,9 @@ def _best_per_image(
     """Compute the operating point at which each image uses its own best threshold (OIS).
 
     The best threshold is that of the image's maximum F. The counts at these thresholds are summed
-    over images, and rates are computed from the sums.
-
-    thresholds: (T,), ascending.
-    matches: int (N, T, 4), the numbers of matched and of all annotated pixels of each image, and of
-        matched and of all predicted pixels.
-    weights: int (S, N), how many times each of N images occurs in each of S samples.
+    over images, and rates are computed from the sums. `matches` int (N, T, 4) are the counts of N
+    images, matched and all annotated pixels, matched and all predicted pixels; `weights` int (S, N)
+    tell how many times each image occurs in each of S samples.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory

@@ -2,9 +2,6 @@
 
 Labels are 0 .. n - 1; pixels with a label below 0 are ignored. Distances are squared and float64.
 If rows and columns are 1 apart, squared distances are whole numbers, and so exact.
-
-The outline sites of a label are either its pixels that touch another label (`rims`), or the corners
-between pixels at which the label meets another (`corners`).
 """
 
 from __future__ import annotations
@@ -96,9 +93,9 @@ def _find_corners(padded, window, label, rows, cols, code):
     window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
     label, rows, cols, code int32: receive one entry for each window and label in it, with the
-        windows in raster order. An entry is the label, the row and column of the window's upper
-        left pixel, and a code that tells which of its pixels have the label. The code is the sum of
-        8 (upper left), 4 (upper right), 2 (lower left) and 1 (lower right).
+        windows in raster order: the label, the row and column of the window's upper left pixel, and
+        a code that tells which of its pixels have the label, the sum of 8 (upper left), 4 (upper
+        right), 2 (lower left) and 1 (lower right).
 
     Returns the number of entries.
     """
@@ -190,10 +187,9 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     """Write the squared distances from outline points to the nearest points of another outline.
 
-    The points (sites) of each label in a are taken one after another, and the rows around each are
-    searched. The caller can use a distance transform of the box around the label instead, which
-    costs about as much as a search of two row offsets (_PATIENCE) for each pixel of the box. If the
-    searches have cost more, the label's remaining points are left to the caller.
+    The rows around each point (site) of a label in a are searched. A distance transform of the box
+    around the label would cost about as much as two row offsets (_PATIENCE) for each pixel of the
+    box. If the searches have cost more, the label's remaining points are left to the caller.
 
     a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
         start[k + 1], in raster order.
@@ -252,13 +248,12 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     low, high: the first and the last row that has a site.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
-    The rows r - k and r + k are searched for increasing row offsets k. The first k is 0, or leads
-    to the row `low` or `high` if r lies outside them. The search ends when both rows lie outside,
-    or are no nearer than the nearest site so far. In each row, only the sites on both sides of
-    column c can be the nearest. The cost is the number of row offsets that were searched.
+    The rows r - k and r + k are searched for increasing row offsets k. The search ends when both
+    rows lie outside low .. high, or are no nearer than the nearest site so far. In each row, only
+    the sites on both sides of column c can be the nearest. The cost is the number of offsets.
     """
     best, n_offsets = np.inf, 0
-    row_offset = 0
+    row_offset = 0  # or, if r lies outside the rows with sites, to the first of them
     if r < low:
         row_offset = low - r
     elif r > high:
@@ -295,11 +290,8 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     labels (H, W): the label map. Pixels outside the map do not count.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
-    Distances are infinite if the map has only one label.
-
-    The distances along columns are computed first. Then, in each run of pixels of a row with the
-    same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
-    Theory of Computing 2012; Meijster et al., ISMM 2000).
+    Distances are infinite if the map has only one label. (Felzenszwalb and Huttenlocher, Theory of
+    Computing 2012; Meijster et al., ISMM 2000.)
     """
     distance = np.empty(labels.shape)
     vertices = np.empty((3, labels.shape[1] + 3))

@@ -9,15 +9,9 @@ optimum unique for all practical purposes, so the order of the search does not m
 Terms of this module, search.py, matching.py and unmatched.py:
 
 side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-          start from either, so functions take `side`, the set that they work on, and `opposite`,
-          the other set.
-vertex    A pixel of a side that is on at some threshold. Its partners are the vertices of the other
-          side within the radius; its mate is the partner that it is matched with. A free vertex has
-          no mate.
-tile      A block of 8 x 8 pixels in one uint64. The edges of a vertex are found by intersecting the
-          disk of the radius with the tiles around it.
-arena     One array of bounded size for the edges of a side. A full arena is cleared, and edges are
-          found again when needed.
+          start from either, so functions take `side`, the set that they work on, and `opposite`.
+vertex    A pixel of a side that is on at some threshold. Its mate is the vertex of the other side
+          that it is matched with. A free vertex has no mate.
 step      The change of the predicted map from one threshold to the next, the highest first unless a
           function says otherwise. A set of steps is stored as bits: step s is bit s & 63 of word
           s >> 6.
@@ -185,8 +179,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     """Return the half width of each row of a disk of radius `max_dist_px`, int32 (2 R + 1,).
 
-    A row of half width h has 2 h + 1 pixels. R is the radius rounded down; it is at most the
-    diagonal of an image of `shape`. Raises DataError if R is above _MAX_REACH (1800 px).
+    A row of half width h has 2 h + 1 pixels. R is the radius rounded down; see `_distances`.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
@@ -259,9 +252,7 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     shape: rows and columns of both maps.
     offsets: the offsets at which pixels may be matched, with their costs.
     n_gt: number of ground-truth pixels.
-    annotator: index of the annotator, which the ties depend on.
-
-    Raises DataError if no bit is left for the tie.
+    annotator: index of the annotator.
     """
     unmatched_cost = offsets.unmatched_cost
     count_bits = n_gt.bit_length()  # a sum of n_gt ties has this many more bits than one tie
@@ -328,9 +319,8 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
     n_vertices, n_opposite: number of vertices of this side and of the other side.
     n_offsets: upper bound for the number of pixels within the radius of a pixel.
 
-    A vertex has at most min(n_offsets, n_opposite) edges. The arena has room for the edges of all
-    vertices, but is limited to _ARENA_EDGES elements; when it is full, edges are discarded and
-    found again later. It always has room for the edges of one vertex, even above this limit.
+    It has room for the edges of all vertices, or for _ARENA_EDGES; when it is full, edges are
+    discarded and found again later. There is always room for the edges of one vertex.
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
@@ -353,9 +343,6 @@ def new_side(
     arena: the array for the edges of the vertices, from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
     extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
-
-    The array `nodes`, which holds the mates and duals of the vertices, is not initialised here;
-    `clear_matching` does that.
     """
     in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
     pixel = vertices.pixel[in_map]
@@ -364,7 +351,7 @@ def new_side(
         tile_bit=vertices.tile_bit[in_map],
         tiles=vertices.tiles[k],
         hash_factor=hash_factor,
-        nodes=np.empty(pixel.size, NODE_DTYPE),
+        nodes=np.empty(pixel.size, NODE_DTYPE),  # filled by `clear_matching`
         edges=arena.edges,
         n_used=np.zeros(1, np.uint64),  # an array, so that kernels can change it
         last_start=arena.last_start,
@@ -489,12 +476,9 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
+    """Mark the pixels of a map (H, W) that have a pixel of the map in the disk around them.
 
-    bmap (H, W): the map.
-    half (2 R + 1,): half the width of each row of the disk, from `half_widths`.
-
-    Returns a bool map (H, W).
+    half (2 R + 1,): the half width of each row of the disk, from `half_widths`.
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
@@ -535,33 +519,28 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 @inner
 def find_edges(vertex, side, opposite, geometry):
-    """Find the edges of a vertex of one side, and append them to the side's arena.
+    """Find the edges of a vertex of one side, and append them to the side's array of edges (arena).
 
     Edges lead to the vertices of the other side that lie within the radius and are in the map at
     the current step (`live_bits`). They are written one after another, behind a header that says
-    where they end.
+    where they end. The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block
+    of a vertex is the square of tiles around it that contains its disk.
 
     vertex: the number of the vertex in `side`.
     side, opposite: the vertex set of the vertex, and the other one. The field `edge_header` of the
         vertex in `side.nodes` receives the index of its header in the arena.
     geometry: the constants for finding and weighting edges.
-
-    If the arena may be too full for the edges of one vertex, it is emptied first by `forget_edges`,
-    which discards the edges of earlier vertices.
-
-    The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block of a vertex is
-    the square of tiles around it that contains its disk. (The numbers 3, 6, 7 and 63 of the bit
-    arithmetic are constants of type uint64, because numba adds uint64 and int64 to a float64.)
     """
     edges, n_used, tile_bit = side.edges, side.n_used, side.tile_bit[vertex]
     cols, factor = geometry.image_cols, opposite.hash_factor
     width = geometry.reach + geometry.reach + ONE  # of the square around the disk
-    if n_used[0] > side.last_start:
+    if n_used[0] > side.last_start:  # there may be no room: discard the edges of earlier vertices
         forget_edges(side.nodes, edges, n_used)
     header = n_used[0]
     side.nodes[vertex].edge_header = header
     end = header + ONE
-    # Row and column of the vertex in its tile, and the tile that is the first of the block
+    # Row and column of the vertex in its tile, and the tile that is the first of the block. (_SEVEN
+    # and so on are numbers of type uint64, because numba adds uint64 and int64 to a float64)
     row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN
     first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner
     # From here on, rows and columns are counted from the first pixel of the block, whose flat index

@@ -6,16 +6,10 @@ defines C, and tells how ties are broken). The optimum is unique, so every count
 the maps alone and does not depend on the order of the thresholds.
 
 Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
-prove it optimal, is updated to the next. The map at a threshold need not contain that at a higher
-one (for segmentations it does not).
-
-`_match` tells how. In between, a ground-truth pixel whose mate left the map keeps its dual,
-although the dual of a free vertex must be 0: until it is inserted again, it counts as matched with
-a dummy of its own.
-
-Thin maps are taken from the lowest threshold to the highest (`should_start_at_lowest_threshold`):
-the prediction's map at the lowest threshold is there from the start, and the ground truth is
-inserted into it.
+prove it optimal, is updated to the next (`_match`). The map at a threshold need not contain that at
+a higher one (for segmentations it does not). A ground-truth pixel whose mate left the map keeps its
+dual, although the dual of a free vertex must be 0: until it is inserted again, it counts as matched
+with a dummy of its own.
 """
 
 from __future__ import annotations
@@ -121,11 +115,11 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
-    In this order pixels leave the predicted map, and a pixel that leaves without a mate costs no
-    work. In the other order, a mate is searched for each pixel that enters. The rule of thumb has
-    three conditions: few pixels leave as the threshold falls (the map is thin); the map at the
-    lowest threshold has more than 1.5 times as many pixels as an average annotator's, so that many
-    have no mate; and the radius is below 8 px.
+    In this order pixels leave the predicted map, which costs no work if they have no mate. In the
+    other order, a mate is searched for each pixel that enters. The rule of thumb: few pixels leave
+    as the threshold falls (the map is thin); the map at the lowest threshold has more than 1.5
+    times as many pixels as an average annotator's, so that many have no mate; and the radius is
+    below 8 px.
 
     added bool (events,): for each change of the predicted map as the threshold falls, True if a
         pixel enters it, and False if it leaves.
@@ -165,11 +159,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
     """Return the K pairs of pixels of a matching, as flat indices in their maps, (2, K).
 
-    side: the vertices (pixels) of one map, after the matching.
-    opposite_pixel (vertices,): the flat index of each vertex of the other map.
-
-    Row 0 has the matched pixels of `side` in ascending order, and row 1 their mates, the pixels of
-    the other map that they are matched with.
+    Row 0 has the matched pixels of `side` in ascending order, and row 1 their mates in the other
+    map, whose vertices are the pixels with the flat indices `opposite_pixel`.
     """
     mate = side.nodes["mate"]
     is_matched = mate != NO_VERTEX
@@ -224,9 +215,9 @@ def match_all(
 ) -> Side:
     """Match the prediction with each of A annotators at every step, and return the predicted side.
 
-    This is the vertex set of the predicted pixels. The bits of its `matched_bits` are the steps at
-    which each vertex is matched with at least one annotator. The mates of its vertices are those in
-    the matching with the last annotator after the last step.
+    This is the vertex set of the predicted pixels. Its `matched_bits` are the steps at which each
+    vertex is matched with at least one annotator. Its mates are those in the matching with the last
+    annotator after the last step.
 
     steps: the changes of the predicted map at n steps (thresholds), from `steps_within_reach`.
     truth: the annotators' maps, from `prepare_truth`.
@@ -315,17 +306,14 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
         map. If False, they are there from the start.
     pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). The steps at
         which a vertex is matched are added to its row of `matched_bits`.
-    geometry: the constants for finding and weighting edges.
-    work: work space of the search.
+    geometry, work: the constants for finding and weighting edges, and work space of the search.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
-
-    Every vertex has a dual, one of the numbers that prove the matching optimal. Here it only
-    matters that a vertex with the dual _ABSENT, which is huge, is never matched, and that a new
-    free vertex has the dual 0.
     """
     nodes, gt_nodes, tiles, tile_bit = pred.nodes, gt.nodes, pred.tiles, pred.tile_bit
     entering, freed, before, n_steps = work.entering, work.freed, work.steps_before, matched_gt.size
-    clear_matching(pred, _ABSENT)  # all vertices are free, and those of `pred` not in the map
+    # All vertices are free. Those of `pred` are not in the map: their duals (the numbers that prove
+    # a matching optimal) are so large that no path of a search leads to them
+    clear_matching(pred, _ABSENT)
     clear_matching(gt, _ZERO)
     n_matched = n_freed = _ZERO
     for i in present:

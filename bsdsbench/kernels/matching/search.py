@@ -31,10 +31,8 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
 
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.
-    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals are changed in
-        place.
-    geometry: the constants for finding and weighting edges.
-    work: work space.
+    side, opposite: the two vertex sets. Their mates, edges and duals are changed in place.
+    geometry, work: the constants for finding and weighting edges, and work space.
     step: index of the current step (threshold). It is stored in each vertex that becomes matched,
         as the step from which it is matched.
     """
@@ -101,9 +99,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
         receive their distances from the root (`dist`) and the vertices before them on the path
-        (`parent`). Edges of `side` that are not in the arena are found.
-    geometry: the constants for finding and weighting edges.
-    work: work space; `work.reached` receives the vertices of `opposite` that have a distance.
+        (`parent`). Edges of `side` that are not known are found.
+    geometry, work: the constants for finding and weighting edges, and work space; `work.reached`
+        receives the vertices of `opposite` that have a distance.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
     to the root), and the number of reached vertices. The path ends in one of three ways:
@@ -113,9 +111,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
     - the last vertex has a mate, which becomes free; the cost includes the dual of this mate
 
     This is Dijkstra's algorithm on the slacks of edges. A reached opposite vertex puts its mate,
-    which has the same distance, into a queue. The queue has two parts: vertices at the current
-    distance (`near_queue`), and all others (`far_queue`, unordered). Indices are np.uint64, because
-    numba would test at each access whether a signed index counts from the end.
+    which has the same distance, into a queue of two parts: vertices at the current distance
+    (`near_queue`), and all others (`far_queue`, unordered). Indices are np.uint64, because numba
+    would test at each access whether a signed index counts from the end.
     """
     nodes, opposite_nodes, edges = side.nodes, opposite.nodes, side.edges
     near_queue, far_queue = work.near_queue, work.far_queue

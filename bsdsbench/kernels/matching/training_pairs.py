@@ -108,12 +108,9 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 def _enter_all(order, side, opposite, geometry, work):
     """Insert vertices into an empty matching one by one, and return the number of pairs.
 
-    The pairs are recorded in the vertices of `side` and `opposite`, as their mates.
-
     order uint32: the vertices of `side` to insert; overwritten.
-    side, opposite: the two vertex sets of the graph, each a Side; changed in place.
-    geometry: the constants for finding and weighting edges.
-    work: work space of the search.
+    side, opposite: the two vertex sets of the graph. Their vertices receive their mates.
+    geometry, work: the constants for finding and weighting edges, and work space.
     """
     clear_matching(side, _ZERO)
     clear_matching(opposite, _ZERO)

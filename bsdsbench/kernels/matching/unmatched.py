@@ -44,9 +44,8 @@ class StepErrors(NamedTuple):
 class PixelSteps(NamedTuple):
     """The steps (thresholds) at which each pixel is matched or not, as bits in uint64 words.
 
-    Bits are in the order in which the steps were matched, see `backwards`. K is the number of
-    predicted pixels within the tolerance of the ground truth. A ground-truth vertex is "reached" if
-    it is matched at the last step of the events.
+    K is the number of predicted pixels within the tolerance of the ground truth. A ground-truth
+    vertex is "reached" if it is matched at the last step of the events.
     """
 
     row_of: I4  # (H, W): the row in `false` of each pixel that is ever on, else -1
@@ -68,10 +67,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Find the pixels within twice the tolerance of any annotated pixel.
 
     truth: the annotators' maps, from `prepare_truth`.
-    max_dist_px: the tolerance (not doubled), in pixels.
-
-    Returns these pixels as bits, and the half width of each row of the disk of twice the tolerance.
-    Raises DataError if the radius of the disk, reduced to the image's diagonal, is above 1800 px.
+    max_dist_px: the tolerance (not doubled), in pixels. Raises DataError if it is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half))
@@ -162,9 +158,8 @@ def classify_steps(
     size (n,): number of pixels of the whole predicted map at each threshold.
     truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
         from `prepare_truth` and `prepare_surroundings`.
-    agreement (ground-truth vertices,): for each annotated pixel, whether no other annotator
-        (ALONE), some (SOME) or all (ALL) have a pixel matched with it, from `agreement_of`; or
-        NO_CLASS.
+    agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
+        a pixel matched with it, from `agreement_of`; or NO_CLASS.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size

@@ -71,15 +71,14 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 
     pred, gt (N,): the maps, of any integer dtype.
 
-    The pairs are kept in a hash table with open addressing: two slots for each pair that there is
-    room for, each with the index of a pair or -1. It is looked up once for each run of pixels with
-    the same pair. When there is no more room, the known pairs are inserted into a larger table as
-    if they were pixels. Pixels are converted to int64 in blocks that fit into the CPU's cache.
+    The pairs are kept in a hash table with open addressing, of two slots for each pair that there
+    is room for. When there is no more room, the known pairs are inserted into a larger table as if
+    they were pixels. Pixels are converted to int64 in blocks that fit into the CPU's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     # Room for 512 pairs, one per column: the value in pred, the value in gt, the number of pixels
     pairs = np.empty((3, 512), np.int64)
-    slots = np.full(1024, -1, np.int32)
+    slots = np.full(1024, -1, np.int32)  # the index of a pair, or -1
     n_pairs = n_pixels = 0  # known pairs, and counted pixels
     while n_pixels < pred.size:
         block = slice(n_pixels, n_pixels + _BLOCK)
@@ -260,8 +259,7 @@ def overlap_sums(
     """Compute the sums over the cells of a table from which region measures are derived.
 
     table: its rows are predicted regions, its columns the regions of all annotators.
-    row_area (n_rows,), col_area (n_cols,): number of pixels of each predicted and each annotated
-        region.
+    row_area, col_area: number of pixels of each predicted and each annotated region.
     ann_of_col (n_cols,): index of the annotator of each column, ascending.
     n_ann: number of annotators.
     """
@@ -373,14 +371,14 @@ def fop_sums(
     n_ann: number of annotators.
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
-    annotated regions for recall. A candidate is an object if it and one of the other segmentation
-    have nearly the same pixels, and earns 1. It is a part if it is a large part of one, and earns
-    BETA. Any other candidate earns the share of its area that is covered by regions of the other
-    segmentation that lie almost entirely inside it. For predicted regions, this share is averaged
-    over the annotators. (Pont-Tuset and Marques, PAMI 2016.)
+    annotated regions for recall. A candidate that has nearly the same pixels as one of the other
+    segmentation is an object, and earns 1. One that is a large part of another earns 0.1 (BETA).
+    Any other earns the share of its area that is covered by regions of the other segmentation
+    almost entirely inside it; for a predicted region, the mean share over the annotators.
+    (Pont-Tuset and Marques, PAMI 2016.)
     """
     n_rows, n_cols = row_area.size, col_area.size
-    # The two arrays of zeros, `classes` and `covered`, are filled by `_classify`
+    # The arrays of zeros, `classes` and `covered`, are filled by `_classify`
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
@@ -477,11 +475,10 @@ def _assign_columns(table, first, last, rows, columns):
     rows, columns: work space, with any content. Index 0 of `columns` is the column `first`.
 
     A pair costs minus its number of common pixels, an unmatched column 0. Columns are inserted one
-    by one, each by a search for the cheapest augmenting path. The path ends at the nearest free row
-    (without a column), or at a column that gives up its row and stays unmatched. Then the pairs
-    along the path are exchanged. The search is Dijkstra's algorithm on reduced costs: the cost of a
-    pair minus the potentials of its row and column, which are updated so that no reduced cost is
-    below 0.
+    by one, each by a search for the cheapest augmenting path, which ends at the nearest free row
+    or at a column that gives up its row and stays unmatched. Then the pairs along the path are
+    exchanged. The search is Dijkstra's algorithm on reduced costs: the cost of a pair minus the
+    potentials of its row and column, which are updated so that no reduced cost is below 0.
     """
     start, row_of_cell, overlap = table
     dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned

@@ -25,7 +25,6 @@ from bsdsbench.kernels.jit import inner, kernel
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     """Return the index of the lowest of T thresholds at which each pixel joins its neighbours.
 
-    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
     thresholds (T,): in ascending order.
     corners: True for the official rule, by which corners join pixels too; False for SEISM's rule.
 
