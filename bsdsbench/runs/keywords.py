@@ -286,6 +286,7 @@ class ItemOptions(EveryRunOptions, total=False):
     classes: Sequence[str] | None
     errors: bool
     name: str | None
+    pred_kind: str | None
 
 
 class StreamingOptions(TypedDict, total=False):
@@ -293,6 +294,7 @@ class StreamingOptions(TypedDict, total=False):
 
     classes: Sequence[str] | None
     name: str
+    pred_kind: str | None
     errors: bool
     groups: Any
     group_by: str | None
@@ -490,6 +492,10 @@ def plan_call(
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
         hint = did_you_mean(name, ("protocol", "metrics", *keywords))
+        from bsdsbench.protocol.protocol import Protocol
+
+        if name in Protocol.names():
+            hint = f"; set it in the protocol: Protocol.preset('bsds500').replace({name}=...)"
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []
     try:

@@ -152,13 +152,15 @@ class StreamingEvaluator:
         Raises
         ------
         MergeError
-            If `other` is no evaluator, if protocol, metrics or `errors` differ, or if both
-            evaluators have the same image.
+            If `other` is no evaluator, if protocol, metrics, `errors` or `pred_kind` differ, or if
+            both evaluators have the same image.
         """
         if not isinstance(other, StreamingEvaluator):
             raise MergeError(f"merge: {kind_of_value(other)}, expected a StreamingEvaluator")
-        settings = self.protocol, self.metrics, self._plan.errors
-        if settings != (other.protocol, other.metrics, other._plan.errors):
+        settings = []
+        for plan in (self._plan, other._plan):
+            settings.append((plan.protocol, plan.metrics, plan.errors, plan.pred_kind))
+        if settings[0] != settings[1]:
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):

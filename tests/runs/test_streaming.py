@@ -245,6 +245,26 @@ def test_items_may_be_a_data_set_and_must_be_some():
     refused("items: .*expected an iterable", bb.evaluate_items, 3)
 
 
+def test_region_labels_are_named_by_the_option_of_the_refusal():
+    labels = np.kron([[0, 1], [2, 3]], np.ones((6, 6), np.int64))
+    protocol = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
+    items, options = [(0, np.roll(labels, 1, 1), [labels])], {"metrics": "region"}
+    refused("pred_kind='labels'", bb.evaluate_items, items, protocol, **options)
+    run = bb.evaluate_items(items, protocol, pred_kind="labels", workers=1, **options)
+    ev = bb.StreamingEvaluator(protocol, pred_kind="labels", **options)
+    ev.update(*items[0][1:])
+    counts = bb.region_counts(*items[0][1:])
+    expected = bb.region_score(counts).covering.ods
+    assert run.score("region").covering.ods == expected
+    assert ev.compute().score("region").covering.ods == expected
+    refused("differ", ev.merge, bb.StreamingEvaluator(protocol, **options), error=bb.DataError)
+
+
+def test_a_field_of_the_protocol_is_no_keyword():
+    refused(r"'max_dist'; set it in the protocol: .*replace\(max_dist=",
+            bb.evaluate_items, [], max_dist=0.02, error=TypeError)  # fmt: skip
+
+
 def test_items_take_names_of_classes():
     truth = np.indices((9, 9)).sum(0) % 2
     run = bb.evaluate_items([(0, truth, truth)], metrics="segmentation", classes=["no", "yes"])
