@@ -27,8 +27,8 @@ from bsdsbench.results.groups import Partition, image_clusters, partition
 from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.scores.ratios import defined_mean
-from bsdsbench.tables.table import Cell, Estimate, Field, Table
-from bsdsbench.text import listed, shared_names
+from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
+from bsdsbench.text import grouped, listed, shared_names
 
 LEVEL = 0.95  # confidence level of the intervals
 ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
@@ -323,12 +323,13 @@ def _slice_table(
                     for number in values[score][k] if score in values else no_score:
                         row.append(Estimate(*number, comparable=False))
                 rows.append(row)
-    notes = [
+    notes: list[str | Note] = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {group_column} equally."
     ]
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
+    notes += _means_of_few(slices, scores_by_part)
     footer = table_footer(runs)
     footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
@@ -337,6 +338,27 @@ def _slice_table(
     title += ", part by part" if has_parts else ""
     table = Table(key, title, fields, rows, n_labels=3, **footer)
     return table if has_parts else table.without(PART)
+
+
+def _means_of_few(
+    slices: Sequence[Slices], scores_by_part: Mapping[str, Mapping[str, str]]
+) -> list[Note]:
+    """Return a note for each macro mean over only some slices, as a slice without any object.
+
+    `scores_by_part` has the scores of the table: part, "" for overall scores -> key of the table's
+    column -> score. Columns with the same note share it.
+    """
+    lines: list[tuple[str, str]] = []  # (text of a note, key of a column)
+    for of_run in slices:
+        for part, score_by_key in scores_by_part.items():
+            of_what = f"{of_run.name} {part}".rstrip()
+            for key, score in score_by_key.items():
+                on_slices = of_run.scores.get(score, ())
+                n_defined = sum(not np.isnan(number.score.value) for number in on_slices)
+                if 0 < n_defined < len(on_slices):
+                    over = f"{n_defined} of {len(on_slices)} slices of {of_what}"
+                    lines.append((f"the macro mean is over {over}.", key))
+    return [Note(line, tuple(keys), names_columns=True) for line, keys in grouped(lines).items()]
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:

@@ -114,6 +114,21 @@ def test_the_table_has_all_images_each_slice_and_the_mean():
     refused("no counts per image", slice_tables, [Evaluation(runs[0].protocol, "x", [])], ["city"])
 
 
+def test_a_mean_over_fewer_slices_than_there_are_says_so():
+    """A slice of empty masks has no Dice; another run with a false object there has 0."""
+    disk = np.hypot(*np.mgrid[-9:10, -9:10]) < 5
+    false = np.hypot(*np.mgrid[-9:10, -9:10]) < 2
+    groups = {"0": "full", "1": "empty"}
+    runs = []
+    for name, on_empty in (("a", disk & False), ("b", false)):
+        items = [("0", disk, disk), ("1", on_empty, disk & False)]
+        run = bb.evaluate_items(items, metrics="contour", groups=groups, name=name, workers=1)
+        runs.append(run)
+    (table,) = slice_tables(runs, ["group"], ["dice", "iou"])
+    lines = [line for line in table.lines_below if "macro mean is" in line]
+    assert lines == ["- under Dice, IoU: the macro mean is over 1 of 2 slices of a."]
+
+
 def test_a_metric_that_the_first_run_lacks_has_a_table():
     runs = [grouped("a"), grouped("b", pixel=True)]
     tables = slice_tables(runs, ["weather"])
