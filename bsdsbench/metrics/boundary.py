@@ -392,8 +392,8 @@ def _count_boundaries(
 ) -> MatchCounts:
     """Match the boundary pixels of one image at each threshold and tolerance, and count them.
 
-    The parameters and the result are those of `boundary_counts`, already converted: `thresholds`
-    (T,), and `matches` (T, 4) with matched and all annotated, matched and all predicted pixels.
+    Returns `thresholds` (T,), `matches` (T, 4) with matched and all annotated pixels, matched and
+    all predicted ones, and `other_matches` at further tolerances. `dropped` marks pixels to remove.
     """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
@@ -401,8 +401,7 @@ def _count_boundaries(
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
     widest = prepare_truth(gt_maps, max(radii))
-    # The predicted map at each threshold, as the pixels that enter or leave it from one threshold
-    # to the next lower one (`events`). Pixels with no annotated pixel near may be left out of them
+    # `events`: the pixels that enter or leave the predicted map, from the highest threshold on
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
@@ -545,7 +544,7 @@ def threshold_events(
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
-        # `first` leaves out the threshold 0; cuts are the smallest values that count as boundary
+        # Without a threshold 0. Cuts are the smallest values that count as boundary
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
         if near is None or protocol.clean or dropped is not None:  # later steps need all changes
             near = thinning.EVERYWHERE
@@ -555,8 +554,7 @@ def threshold_events(
         events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
-    # Step k has the events start[k] .. start[k + 1] - 1: flat indices of pixels, and True (`added`)
-    # for pixels that enter the map
+    # Step k has the events start[k] .. start[k + 1] - 1: `pixel`, flat indices; `added` or removed
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[events.pixel]
         start = np.r_[0, np.cumsum(is_kept)][events.start]  # numbers of kept events before a step
