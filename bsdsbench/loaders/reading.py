@@ -137,26 +137,20 @@ class ReadOptions:
     def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
         """Return evidence of the scale of an (H, W) mask, by which a whole set is checked later.
 
-        If one mask goes up to 1, for example, and another one up to 255, their scales differ.
-        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
-        or "". The evidence has these flags, none for bool and for zeros alone:
+        If one mask goes up to 1 (flag UNIT), for example, and another one up to 255 (WHITE), their
+        scales differ. FAINT means that no value reaches the threshold, STRONG that one does, GRAY
+        that there are many values, and FEW, with the distinct values as `levels`, that a third
+        value may mean void.
 
-        - With `cut`, a fraction of white: STRONG if a value reaches it, or for 0 and 255 or 65535;
-          otherwise FAINT. Neither for integers wider than 16 bits, whose white is unknown.
-        - Binary without `cut`: UNIT (0 and 1) or WHITE (0 and white). Floats and wide integers are
-          STRONG instead, because 1 is no faint gray level in them.
-        - Others without `cut`: GRAY, unless there are just two values or FEW. Floats are also
-          STRONG if a value exceeds one half, otherwise FAINT.
-        - Predictions are FAINT if all values are 0, and integers and bools otherwise STRONG.
-        - FEW is added, and `levels` are the distinct values, if a third value may mean void. This
-          is not tested if `cut` says what gray means, if values are normalised, or in lossy files.
+        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
+        or "".
         """
         top = values.max(initial=0)
         flags = Values.NOTHING
         if not self.truth and (values.dtype.kind != "f" or not top):
             is_empty = not (top or self.inverted)  # an inverted map of zeros is object everywhere
             flags = Values.FAINT if is_empty else Values.STRONG
-        if values.dtype == bool or not top:
+        if values.dtype == bool or not top:  # bools and zeros have no scale
             return Evidence(flags, maps=1, file=file)
         white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
@@ -169,7 +163,7 @@ class ReadOptions:
             reaches_cut = top >= self.cut * white or (binary and top > 1)
             if white:
                 flags |= Values.STRONG if reaches_cut else Values.FAINT
-        elif binary and white <= 1:  # floats and wide integers
+        elif binary and white <= 1:  # floats and wide integers, in which 1 is no faint gray level
             flags |= Values.STRONG
         elif binary:
             flags |= Values.UNIT if top == 1 else Values.WHITE
@@ -215,37 +209,23 @@ class ReadOptions:
 
         `images` has the evidence of each ground truth if `self.truth` is True, otherwise of each
         prediction: flags of its values before thresholding. `others` is that of the other side. A
-        problem names one file as an example. Of masks:
-
-        - FEW without GRAY: a third value of a mask may mean void or gray, and no mask has so many
-          values that the set is clearly gray.
-        - Otherwise, UNIT with WHITE or GRAY: one mask of 8 or 16 bits goes up to 1, another one up
-          to white, so their scales differ.
-        - FAINT without STRONG, in ground truth: no value reaches the threshold (`cut`, or one half
-          if that is None), so the set has no object.
-
-        Of label maps:
-
-        - WHITE_LABELS without LABELS: all maps hold only 0 and 255, as masks do, not class maps.
-        - VOID_ALONE, in several maps and without other flags: no map has an object, so the void
-          value may be the object.
-        - PIECES, and one number in the whole set: its pixels form several connected components in
-          some map, so the instances seem not to be numbered.
-        - TRAIN_IDS without LABEL_IDS: some labels can only be train ids of Cityscapes (0, 1, 2 ..),
-          and none can only be its label ids (7, 8, 11 ..).
+        problem names one file as an example.
         """
-        side, values = SIDE_NAMES[self.truth], _all_flags(images)
+        side, values = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
+        # A third value of a mask may mean void or gray, and no mask is clearly gray by many values
         if values & Values.FEW and not values & Values.GRAY:
             example = _first_evidence_with(Values.FEW, images)
             has = f"{side} has the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "two values, or gray levels", fixes)
+        # One mask of 8 or 16 bits goes up to 1, another one up to white
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
             white_file = _first_evidence_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
             fix = Setting("gt_threshold", 0.5, "if these are gray levels")
             file = _first_evidence_with(Values.UNIT, images).file
             yield Problem(file, has, "the same scale in all files", (fix,) if self.truth else ())
+        # No value of the ground truth reaches the threshold, so the set has no object
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             # A binary mask of 0 and 255 has no flag FAINT or STRONG, and may be among them
@@ -253,20 +233,19 @@ class ReadOptions:
             has = f"all values of {side}{and_all} are {limit}"
             fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
             file = _first_evidence_with(Values.FAINT, images).file
-            yield Problem(
-                file,
-                has,
-                "values up to white (255, 65535 or 1.0)",
-                () if self.cut is None else (fix,),
-            )
+            expected = "values up to white (255, 65535 or 1.0)"
+            yield Problem(file, has, expected, () if self.cut is None else (fix,))
         side = f"{side}, like all others, has"
+        # All label maps hold only 0 and 255, as masks do
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first_evidence_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
+        # No map has an object, so the void value may be the object
         if len(images) > 1 and values == Values.VOID_ALONE and not _single_numbers(images):
             fix = Setting(self.void_option, -1, "if it is the object")
             file = _first_evidence_with(values, images).file
             yield Problem(file, f"{side} only void", "an object", (fix,))
+        # One number in the whole set, for several connected components of some map: not numbered?
         if values & Values.PIECES and len(_single_numbers(images)) == 1:
             example = _first_evidence_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, for several pieces"
@@ -280,6 +259,7 @@ class ReadOptions:
                 Setting(option, 0, "to take them as one object"),
             )
             yield Problem(example.file, has, "a number for each instance", fixes)
+        # Some labels can only be Cityscapes' train ids, and none only its label ids (7, 8, 11 ..)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
             file = _first_evidence_with(Values.TRAIN_IDS, images).file
             fix = train_id_options(self.metric)
@@ -357,12 +337,9 @@ class Readings(NamedTuple):
         ground truth: flags such as FAINT (all values are almost 0, unlike STRONG), NARROW (faint,
         and at most the white of fewer bits), DARK (darker on the ground truth) and LIGHT. Yields
 
-        - a Problem, which is an error, for each reason why the values have no single meaning, and
-          if all soft predictions are almost 0
-        - an InputWarning if nothing is predicted in any image, or if only some predictions are as
-          faint as if saved with fewer bits
-        - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere, or
-          a quarter of the masks or maps of masks darker on the object
+        - a Problem, an error, if the values have no single meaning, or soft maps are almost 0
+        - an InputWarning if nothing is predicted in any image, or some predictions are NARROW
+        - an InvertedWarning if some soft maps, or a quarter of the masks, are DARK
         """
         preds, gts = [], []
         for record in records:

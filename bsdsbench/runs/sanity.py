@@ -388,16 +388,11 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected when the files were read, and also these flags (`Values`), the first three for
-    soft and ucm2 maps, the last also for masks:
-
-    - FAINT if all values are so small that the scale is probably wrong, otherwise STRONG. Float
-      maps that do not come from a file are always STRONG, because a network in training may return
-      any values.
-    - NARROW for a faint map whose maximum is 1 or 255, which is white in a format of fewer bits.
-    - DARK if the map is darker on the boundaries or the object than elsewhere, otherwise LIGHT.
-
-    If the metric interprets labels, it adds statistics of the label maps.
+    those collected when the files were read, and also flags: FAINT if all values of a soft map are
+    so small that the scale is probably wrong, otherwise STRONG; NARROW for a faint map whose
+    maximum is the white of fewer bits; DARK if the map or mask is darker on the boundaries or the
+    object than elsewhere, otherwise LIGHT. If the metric interprets labels, it adds statistics of
+    the label maps.
 
     pred: the prediction. If it is None, its statistics are empty.
     has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
@@ -412,6 +407,7 @@ def evidence_of(
         values, strongest = read.values, read.strongest  # flags, and the maximum of a faint map
         if pred.kind in ("soft", "ucm2"):
             soft = pred.parts[pred.kind]
+            # Float arrays are never faint: a network in training may return any values
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strongest = float(soft.max(initial=0))
@@ -437,14 +433,10 @@ def evidence_of(
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Return DARK if a map or mask is bright, but darker on the ground truth, otherwise LIGHT.
 
-    A soft map is first inverted if the protocol inverts maps. If its mean in a sample of rows is
-    below 0.25, it is LIGHT. If the ground truth has a mask, a brighter prediction is DARK if its
-    mean on the background exceeds 0.5, and that on the object is lower (`_is_dark_on_mask`).
-
-    Boundaries cover a small part of an image, so for other ground truth, a map with a mean below
-    0.5 is LIGHT. A brighter map is DARK if it is much darker on annotated boundaries than elsewhere
-    (`has_dark_boundaries`). If it cannot be compared with the ground truth, because their sizes
-    differ or either is constant, the result is NOTHING (unknown), as for a map without pixels.
+    A soft map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
+    image, so a map with a mean below 0.5 is LIGHT; if the ground truth has a mask, one whose rows
+    have a mean below 0.25. The result is NOTHING (unknown) for a map without pixels, and for a
+    bright one that cannot be compared with boundaries, as their sizes differ or one is constant.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -471,25 +463,18 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
-    The mean of the blocks with annotated pixels (`on`) is compared with the mean of all other
-    blocks (`off`). The map is much darker on boundaries in either of these cases:
-
-    - The mean of the map is above 0.5, and 1 - on is more than MUCH_DARKER times as large as
-      1 - off. Inverted maps are like this.
-    - The mean of the map is above 0.1, and `on` is less than half of `off`, as in a map of the
-      distances to the boundaries. Thin lines, with a lower mean, may just miss the annotated ones.
-
-    If all blocks have annotated pixels, or none has, the result is False.
-
-    truth: (H, W), the number of annotators that marked each pixel.
+    `truth` (H, W) is the number of annotators that marked each pixel. The mean of the blocks of
+    pixels with a mark is compared with that of all others; False if either are missing.
     """
     brightness = _block_means(soft)
     is_marked = _block_means(truth) > 0
     if is_marked.all() or not is_marked.any():
         return False
     on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
-    is_much_darker = soft.mean() > 0.5 and 1 - on > MUCH_DARKER * (1 - off)
-    return bool(is_much_darker or (soft.mean() > 0.1 and on < off / 2))
+    is_inverted = soft.mean() > 0.5 and 1 - on > MUCH_DARKER * (1 - off)
+    # As in a map of distances to the boundaries. Thin lines, with a lower mean, may just miss them
+    is_distance = soft.mean() > 0.1 and on < off / 2
+    return bool(is_inverted or is_distance)
 
 
 def _block_means(values: F8) -> F8:

@@ -56,13 +56,11 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        """Read both files, and store the annotations as `gt` and `pred`: image id -> annotations.
-
-        Reading the ground truth also fills `images` and `categories`.
-        """
+        """Read both files, and store their annotations by image id, as `gt` and `pred`."""
         self.pred_path, self.gt_path = Path(pred), Path(gt)
-        self.images: dict[int, tuple[str, _Size]] = {}  # id -> name and (rows, columns)
-        self.categories: dict[int | float | str, str] = {}  # id -> name
+        self.images: dict[int, tuple[str, _Size]] = {}
+        self.categories: dict[int | float | str, str] = {}
+        # This also fills `images` and `categories`
         self.gt = self._read_side(self.gt_path, is_truth=True)
         self.pred = self._read_side(self.pred_path, is_truth=False)
 
@@ -197,13 +195,10 @@ class CocoItems:
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
-        entry: the image's annotation in the JSON file `path`, which names the PNG and lists its
-            segments. The PNG is in the folder named like the JSON file, without ".json".
-        shape: the size of the image (rows, columns).
-
-        The segment id of a pixel in the PNG is red + 256 green + 65536 blue. In the label map, its
-        value is class * DIVISOR + instance. Pixels without a segment are of the ignored class
-        (the number after the last category) in ground truth, and background (0) in predictions.
+        `entry` is the image's annotation in the JSON file `path`; it names the PNG, which is in the
+        folder named like the file, and lists its segments. In the label map, their values are
+        class * DIVISOR + instance. Pixels without a segment are of the ignored class (the number
+        after the last category) in ground truth, and background (0) in predictions.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
@@ -215,7 +210,7 @@ class CocoItems:
             rgb = decode_pixels(data, header, "RGB").astype(np.int64)
             if rgb.shape != (*shape, 3):
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
-            ids = rgb @ np.array([1, 256, 65536])
+            ids = rgb @ np.array([1, 256, 65536])  # (H, W) segment ids
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         ignored_class = len(self.categories) + 1
@@ -224,10 +219,9 @@ class CocoItems:
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)
             if is_truth and value > no_segment:  # a crowd: an instance of the ignored class
-                # All crowds of a category have the same value, and as in panopticapi only the last
-                # one counts as a crowd. An earlier one becomes an instance of the ignored class
-                # that belongs to no category: crowds have the instance numbers DIVISOR - k for
-                # k = 1 .. n, and subtracting n leaves this range.
+                # As in panopticapi, only the last crowd of a category counts as a crowd. An earlier
+                # one, of the same value, becomes an instance of no category: crowds have the
+                # instances DIVISOR - k for k = 1 .. n, and subtracting n leaves this range
                 label_map[label_map == value] -= len(self.categories)
             label_map[ids == segment["id"]] = value
         return label_map
@@ -235,12 +229,9 @@ class CocoItems:
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
         """Return the value of a segment's pixels in the label map: class * DIVISOR + instance.
 
-        The class is the position of the annotation's category among all categories, from 1. The
-        instance is `number`, the position of the annotation in its image, from 1. With DIVISOR
-        10,000, the third annotation of an image, of the second category, has the value 20003.
-
-        A ground-truth crowd is not scored as an object. It gets the ignored class, which follows
-        the last category, and an instance number that tells its category: DIVISOR - class.
+        Both are counted from 1: the third annotation of an image (`number`), of the second
+        category, has the value 20003. A ground-truth crowd is not scored as an object: it gets the
+        ignored class, which follows the last category, and the instance DIVISOR - class.
 
         Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
         """
@@ -420,16 +411,7 @@ def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
 
 
 def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None:
-    """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
-
-    A polygon is a list x, y, x, y ... in pixels, of three points or more. Two kinds of coordinates
-    are also rejected:
-
-    - none exceeds 1: they are probably fractions of the image, and the polygon would be drawn into
-      one corner
-    - one exceeds ten times the longer side of the image: pycocotools needs memory for the whole
-      outline, also outside the image
-    """
+    """Raise FaultError unless a polygon is x, y, x, y ... in pixels of an image of this `shape`."""
     where = f"image {image_id}: a polygon"
     is_list = isinstance(polygon, list) and all(isinstance(n, int | float) for n in polygon)
     if not is_list or len(polygon) % 2 or len(polygon) < 6:
@@ -437,11 +419,11 @@ def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None
         raise FaultError(f"{where} {has}, expected lists x, y, x, y, x, y .. in a list")
     points = np.array(polygon, np.float64).reshape(-1, 2)
     low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)  # (x, y) each
-    if (high <= 1).all() and (high > 0).any():
+    if (high <= 1).all() and (high > 0).any():  # would be drawn into one corner
         fix = "multiply fractions of an image by its columns and rows"
         raise FaultError(f"{where} within 0 .. {high.max():g}, expected pixels", fix=fix)
     farthest = max(high.max(), -low.min())
-    if farthest > 10 * max(shape):
+    if farthest > 10 * max(shape):  # pycocotools needs memory for the outline outside the image
         size = f"{shape[0]} rows and {shape[1]} columns"
         raise FaultError(f"{where} up to {farthest:g}, expected it in {size}")
     if (low >= shape[::-1]).any():  # right of the last column, or below the last row
