@@ -38,7 +38,7 @@ from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming,
 from bsdsbench.loaders.formats import class_files, depth_files, line_files, pictures
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import Kind, ReadOptions
+from bsdsbench.loaders.reading import LOSSY, Kind, ReadOptions, binarise
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 from bsdsbench.text import listed, show
 
@@ -363,7 +363,9 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):
-        valid = binary_map(pictures.to_plane(array, "mask"), "mask")
+        is_lossy = path.suffix.lower() in LOSSY
+        plane = pictures.to_plane(array, "mask")
+        valid = binarise(plane, None, "mask") if is_lossy else binary_map(plane, "mask")
         same_shape(valid.shape, shape, "field of view")
         if not valid.any():
             raise FaultError("a field of view without a pixel, expected some (all 0)")

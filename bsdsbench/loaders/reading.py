@@ -196,7 +196,9 @@ class ReadOptions:
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
-        if not self.truth:
+        if not self.truth and values.min(initial=0) < 0:
+            yield "apply the sigmoid, if it is raw network output"
+        elif not self.truth and np.isfinite(top):
             yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
             yield Setting("gt_threshold", 0.5, "if these are gray levels")

@@ -169,6 +169,16 @@ def test_other_third_values_are_refused(values, tmp_path):
     assert len(run.records) == 1
 
 
+@pytest.mark.parametrize(("low", "advice"), [(-4, "apply the sigmoid"), (np.nan, "")])
+def test_logits_and_nan_are_no_gray_levels(low, advice, tmp_path):
+    path = tmp_path / "gt"
+    write(path, 0, np.uint8(255) * DISK, "png8")
+    predictions(tmp_path / "pred", "saliency", 1, np.where(DISK, 4, low))
+    with pytest.raises(DataError) as error:
+        counted(tmp_path / "pred", path, metrics="contour")
+    assert ("normalise=" in str(error.value), advice in str(error.value)) == (False, True)
+
+
 # ---- gray ----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ The truth of each metric that leaves pixels out is made anew with a part `valid`
 to ignore. Counts by hand say what void is for components, skeletons, contours and distances.
 """
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError
+from bsdsbench.io import read_bytes
+from bsdsbench.loaders.readers import read_field_of_view
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.counts import value_at
 from tests.helpers.masks import blobs
-from tests.helpers.runs import command
+from tests.helpers.runs import command, refused
 
 SHAPE = (18, 23)
 SOFT = ("saliency", "topology", "ccq", "pixel", "aiu", "calibration", "boundary", "crispness")
@@ -391,6 +394,15 @@ def made(tmp_path):
     for name, arrays in (("p", pred), ("g", gt), ("v", valid)):
         write(tmp_path / name, arrays)
     return tmp_path
+
+
+def test_a_field_of_view_in_jpeg_is_cut_at_half_of_white(tmp_path):
+    view = np.full((40, 56), 255, np.uint8)
+    view[:, :21] = 0
+    iio.imwrite(tmp_path / "a.jpg", view)
+    assert (read_field_of_view(tmp_path / "a.jpg", view.shape, read_bytes) == (view > 0)).all()
+    iio.imwrite(tmp_path / "a.png", iio.imread(tmp_path / "a.jpg"))
+    refused("a.png", read_field_of_view, tmp_path / "a.png", view.shape, read_bytes)
 
 
 @pytest.mark.parametrize("metric", ["pixel", "saliency", "boundary", "segmentation"])

@@ -302,10 +302,15 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     n_channels = array.shape[2]
     if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
-        raise FaultError("has transparent pixels, expected an opaque gray picture")
+        fix = "save one channel, such as the alpha channel of an object that was cut out"
+        raise FaultError("has transparent pixels, expected an opaque gray picture", fix=fix)
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
-        labels = "save the number of its class in place of each colour"
-        fix = labels if palette is Palette.INDICES else "save one channel"
+        fix = "save one channel"
+        if palette is Palette.INDICES:
+            fix = "save the number of its class in place of each colour"
+        elif mode == "P":
+            as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
+            fix = f"save gray; or {as_labels}"
         raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
     return np.ascontiguousarray(array[:, :, 0])
 
