@@ -446,8 +446,7 @@ def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
     p, n = ranking.positives, ranking.negatives
     achievable = auccalculator = 1.0
     if n:
-        # Achievable by mixing the classifiers at two thresholds at random: the convex hull in ROC
-        # space, converted to PR space
+        # By mixing the classifiers at two thresholds at random: the convex hull in ROC space
         achievable = auc_pr(*achievable_pr(ranking.fp / n, ranking.tp / p, p, n))
         auccalculator = auccalculator_areas(ranking.tp, ranking.fp, p, n).pr
     return {

@@ -29,9 +29,8 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     """Determine which samples are positive and which are negative, and convert scores to float64.
 
     Labels and scores of any shape are flattened. `reading` tells what labels are positive:
-    "binary" all but 0, "sign" those above 0 (and 0 is neither class), "larger" the larger of two,
-    "auto" as `_infer_reading`. Bool labels are always read as "binary". If a class is missing, an
-    InputWarning is given.
+    "binary" all but 0 (also of bool labels), "sign" those above 0 (0 is neither class), "larger"
+    the larger of two, "auto" by the values. If a class is missing, an InputWarning is given.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
     the labels do not fit `reading` or are one-hot, (n, 2), or if the absolute value of an integer

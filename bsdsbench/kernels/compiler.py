@@ -204,9 +204,7 @@ class _KernelLower(Lower):
         numbers: the range, a struct of its start, stop and step.
         """
         start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
-        address = cgutils.alloca_once_value(
-            self.builder, start
-        )  # of a variable that begins at start
+        address = cgutils.alloca_once_value(self.builder, start)
         iterator = self.context.get_constant_undef(kind)
         for position, value in enumerate((address, stop, step)):
             iterator = self.builder.insert_value(iterator, value, position)
@@ -321,7 +319,7 @@ def import_compiler() -> None:
     try:
         from numba.np import arraymath
 
-        arraymath.ensure_blas = ensure_blas
+        arraymath.ensure_blas = ensure_blas  # which imported the replacement
     finally:
         linalg.ensure_blas = ensure_blas
     with _compiling(KernelCode):

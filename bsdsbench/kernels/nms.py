@@ -106,16 +106,13 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
     """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
 
     The angle is that of the published NMS program (of structured edges and HED): atan(Gyy
-    sign(-Gxy) / (Gxx + 1e-5)), in which 1e-5 keeps the quotient finite where Gxx is 0. It is 0 if
-    Gxy or Gyy is 0.
-
-    gxx, gxy, gyy float32 (H, W): the second derivatives of the map.
-    cos, sin float32 (H, W): receive the cosine and the sine.
+    sign(-Gxy) / (Gxx + 1e-5)), where 1e-5 keeps the quotient finite if Gxx is 0. It is 0 if Gxy or
+    Gyy is 0. All maps are float32 (H, W); gxx, gxy and gyy are the second derivatives.
     """
     h, w = cos.shape
     for y in range(h):
         for x in range(w):
-            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
+            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5  # the angle is atan(rise / run)
             if gxy[y, x] > 0:
                 rise = -rise
             if gxy[y, x] == 0 or rise == 0:

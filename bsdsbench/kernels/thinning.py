@@ -135,7 +135,8 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
     unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
-    near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words), without the frame
+    # A view of `near_map` without the frame, (rows, words)
+    near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T
     if near.size == 0:
         near_box[:] = ~np.uint64(0)
     else:

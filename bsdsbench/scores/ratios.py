@@ -167,8 +167,8 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
-    The weights of S samples tell how many times each of N images occurs in each. Each image has K
-    values. Weights are converted for some 4 million elements at a time, to save memory.
+    The weights of S samples tell how many times each of N images occurs. An image has K values.
+    Weights are converted for some 4 million elements at a time, to save memory.
 
     Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block
@@ -181,7 +181,7 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     dtype: type[np.floating[Any]] = np.float64
     block_size = n  # number of images multiplied at a time
     if are_integers:
-        # With 0 among them, no absolute value exceeds the range of the values
+        # `initial` puts 0 into the range, so that no absolute value exceeds it
         value_range = float(values.max(initial=0)) - float(values.min(initial=0))
         largest_product = max(1, value_range * float(weights.max(initial=1)))
         n_exact = min(n, int(2**24 // largest_product))  # so many products are summed exactly

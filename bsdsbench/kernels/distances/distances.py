@@ -157,9 +157,8 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 
     Returns an array (sites of a,). A distance is infinite if b has no site with the label.
 
-    The rows around each site are searched outwards, which is fast if the outlines are close. If the
-    searches for a label visit too many rows, the remaining sites of the label get their distances
-    from an exact distance transform over the bounding box of the label's sites in a and b.
+    The rows around each site are searched outwards, which is fast if the outlines are close. If
+    this takes too long, the label's remaining sites get their distances from a distance transform.
     """
     distance = np.full(a.rows.size, np.inf)
     # The end of the sites of each label. `_search` lowers it to the end of those it searched

@@ -41,9 +41,8 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
-    around it has one label. This is so if each 2 x 2 window in the square has one label. So the
-    upper left pixels of windows with one label are marked. They fill a square of side 2 width, with
-    which the marks are eroded.
+    around it has one label, that is, if each 2 x 2 window in it has one. The upper left pixels of
+    windows with one label are marked, and the marks eroded with a square of side 2 width.
     """
     width = min(width, max(gt.shape))  # further erosions would change nothing
     rows, cols = gt.shape

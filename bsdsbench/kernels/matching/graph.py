@@ -227,9 +227,7 @@ def tile_mask(allowed: Bool) -> U8:
     blocks = parts[::-1, ::-1]  # the block of pixel (r, c) at [r, c]
     # Pack the eight pixels of each row of a tile into a byte, then move the eight bytes of each
     # tile next to each other, so that they can be read as one word
-    tile_rows = blocks.reshape(
-        8, 8, n_tiles, 8, n_tiles, 8
-    )  # r, c, tile, its row, tile, its column
+    tile_rows = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)  # axes 2, 4: tiles; 3, 5: within them
     row_bytes = np.packbits(tile_rows, axis=-1, bitorder="little")[..., 0]
     tiles = np.ascontiguousarray(row_bytes.swapaxes(3, 4))  # (8, 8, T, T, 8 bytes)
     return tiles.view("<u8").astype(np.uint64, copy=False).reshape(64, -1)
@@ -494,8 +492,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
     The rows of the disk are processed from the narrowest, R pixels above and below the middle, to
     the widest, in the middle. For each row, the map is dilated horizontally to the width of the
-    row, shifted up and down by the row's distance from the middle, and added to the dilated map. (A
-    numba kernel would take far longer to compile than numpy takes here.)
+    row, shifted up and down by the row's distance from the middle, and added to the dilated map.
     """
     rows, words = bits.shape
     # The map, dilated horizontally. An empty word after each row keeps rows apart in a flat array

@@ -262,7 +262,7 @@ def count_partners(truth: Truth) -> I8:
     The maps of every two annotators are matched once, with the earlier one as the prediction. Ties
     are broken as in a match with annotator 0.
 
-    Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
+    Returns int64 (pixels,), for the pixels of all annotators, one annotator after another.
     """
     ends = truth.vertices.ends
     n_partners = np.zeros(truth.vertices.pixel.size, np.int64)

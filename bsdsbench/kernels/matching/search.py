@@ -195,7 +195,7 @@ def _flip(last, nodes, opposite_nodes, bits, before, step):
     last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
         back to the start of the path, the vertex being inserted.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
-    bits uint64 (n, words): the steps at which each vertex of `nodes` is matched
+    bits uint64 (n, words): the steps at which each vertex of `nodes` is matched.
     before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     step: index of the current step (threshold).
 

@@ -64,8 +64,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     """Match the pixels of two maps (H, W) one to one: as many pairs as possible at the least cost.
 
     cost (2 R + 1, 2 R + 1): the cost of a pair, by the offset (rows, columns) from its pixel of
-        `first` to its pixel of `second`. The offset (0, 0) is in the middle. Infinity forbids a
-        pair.
+        `first` to its pixel of `second`, (0, 0) in the middle. Infinity forbids a pair.
     values: two maps (H, W) of costs that are added for the pixels of a pair, one for `first` and
         one for `second`; or an empty tuple.
 
@@ -74,8 +73,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # `first` must be the map with fewer pixels: swap the maps
-        swapped = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])
-        pairs = swapped[::-1]
+        pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
     # Number the pixels of both maps as vertices: 0 .. n - 1 are those of `first`
     bits = pack(np.stack([first, second]))

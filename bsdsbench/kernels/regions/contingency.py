@@ -264,10 +264,10 @@ def overlap_sums(
     n_ann: number of annotators.
     """
     best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
-    # The other fields, one number per annotator, are integers from `squares` to `largest_of_rows`,
-    # then floats from `bits` to `gt_error`. The kernel fills all but `covered_pred`, a number
-    integer_sums, float_sums = np.zeros((3, n_ann), np.int64), np.zeros((5, n_ann))
-    sums = OverlapSums(best_gt, 0.0, *integer_sums, *float_sums)
+    squares, largest_of_cols, largest_of_rows = np.zeros((3, n_ann), np.int64)
+    bits, *errors = np.zeros((5, n_ann))  # of four kinds, the last fields of `OverlapSums`
+    # The kernel fills all arrays, and returns the number `covered_pred`
+    sums = OverlapSums(best_gt, 0.0, squares, largest_of_cols, largest_of_rows, bits, *errors)
     covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums)
     return sums._replace(covered_pred=covered_pred)
 
@@ -375,7 +375,6 @@ def fop_sums(
     segmentation is an object, and earns 1. One that is a large part of another earns 0.1 (BETA).
     Any other earns the share of its area that is covered by regions of the other segmentation
     almost entirely inside it; for a predicted region, the mean share over the annotators.
-    (Pont-Tuset and Marques, PAMI 2016.)
     """
     n_rows, n_cols = row_area.size, col_area.size
     # The arrays of zeros, `classes` and `covered`, are filled by `_classify`

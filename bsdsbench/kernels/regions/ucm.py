@@ -41,9 +41,8 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 def _find_levels(ucm2, thresholds, corners, levels):
     """Find the lowest threshold at which each pixel joins its right and its lower neighbour.
 
-    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size. Pixel (i, j) lies at
-        ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one contour element, with a corner at each
-        end.
+    ucm2 (2H + 1, 2W + 1): a contour map, in which pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1].
+        Between two pixels lies one contour element, with a corner at each end.
     thresholds float64 (T,): ascending. Two pixels join at the first threshold that is not below the
         value of the element between them.
     corners: if True, the minimum of the element and its two corners is used instead of the
