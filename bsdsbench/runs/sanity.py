@@ -61,6 +61,7 @@ _BROAD_EDGES = 0.95
 _MAX_FAINT = {1: 9, 2: 255}
 # Cameras and instruments have 10 or 12 bits: no value of theirs exceeds this when saved as 16 bits
 _TWELVE_BITS = 4095
+_LITTLE = 0.1  # a smaller share of the annotated pixels is expected to count only by mistake
 # Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
 FLIPS = (
     ("mirrored left to right", True, 3),
@@ -120,7 +121,7 @@ def find_symptoms(
 
     The code is "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated
     or transposed, "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
-    "outside" if the whole annotated object is void. Metrics add symptoms with codes of their own.
+    "outside" if nearly all that is annotated is void. Metrics add symptoms with codes of their own.
     """
     if gt.parts.keys() & _AREAS:
         small = _area_thumbnails(pred, gt, protocol)
@@ -131,9 +132,12 @@ def find_symptoms(
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
     # `valid` is False for void pixels, such as those outside a field of view
-    if {"mask", "valid"} <= gt.parts.keys() and gt.mask.any() and not gt.mask[gt.valid].any():
-        fix = "0 is what does not count in a field of view"
-        yield "outside", "the whole object lies in pixels that do not count", fix
+    drawn_maps = (gt.mask,) if "mask" in gt.parts else gt.boundaries
+    if drawn_maps and "valid" in gt.parts:
+        drawn = np.any(drawn_maps, axis=0)
+        if np.count_nonzero(drawn[gt.valid]) < _LITTLE * np.count_nonzero(drawn):
+            fix = "0 is what does not count in a field of view"
+            yield "outside", "nearly all that is annotated lies in pixels that do not count", fix
     for metric in metrics:
         if isinstance(metric, Diagnosed):
             yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))

@@ -247,13 +247,17 @@ def test_masks_of_which_some_are_inverted_are_named(metric, tmp_path, recwarn):
     assert line == words
 
 
-def test_a_field_of_view_without_the_object_is_said(tmp_path, recwarn):
+@pytest.mark.parametrize(("metric", "protocol"), [("contour", "masks"), ("boundary", "bsds500")])
+def test_a_field_of_view_without_the_object_is_said(metric, protocol, tmp_path, recwarn):
+    """Masks of what to ignore taken for the field of view, and nearly nothing is scored."""
     gt = write_maps(tmp_path / "gt", {"a": BLOCK > 0})
     pred = write_maps(tmp_path / "pred", {"a": np.roll(BLOCK > 0, 3, 1)})
-    for view, n_lines in ((BLOCK > 0, 0), (BLOCK == 0, 1)):
+    some = np.zeros(BLOCK.shape, bool)
+    some[tuple(np.argwhere(BLOCK > 0)[0])] = True  # a pixel of the object
+    for view, n_lines in ((BLOCK > 0, 0), ((BLOCK == 0) | some, 1)):
         recwarn.clear()
         valid = write_maps(tmp_path / f"valid{n_lines}", {"a": view})
-        counted(pred, gt, "masks", metrics="contour", valid_dir=valid)
+        counted(pred, gt, protocol, metrics=metric, valid_dir=valid)
         lines = [str(w.message) for w in recwarn if "pixels that do not count" in str(w.message)]
         assert len(lines) == n_lines
 
