@@ -88,10 +88,8 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
             # With `whole_image`, every pixel is predicted at threshold 0
             if run.protocol.whole_image and rule != "edter":
                 rule += " without the row of threshold 0"
-            notes.append(
-                f"{run.name}: read from official files, which do not state the protocol; AP by the "
-                f"rule {rule}"
-            )
+            origin = "read from official files, which do not state the protocol"
+            notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
     return notes
 
 

@@ -85,7 +85,7 @@ def compare(
         A group column of the images, such as the scene of a video frame. Whole clusters are then
         drawn, left out, exchanged and counted instead of single images.
     groups, group_by
-        The groups of the images, as `Evaluation.with_groups` takes them.
+        A table with the groups of the images, and a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
 
@@ -145,7 +145,7 @@ def compare(
         images=_compare_images(metrics, sampled, sampling),
         test=test,
         notes=(*notes, *_nothing_significant(sampling, len(pairs))),
-        late_starts=_late_starts(evaluations, metrics, scores),
+        late_starts=_late_starts(evaluations, metrics, scores),  # notes on areas under curves
         signatures=tuple(str(run.signature) for run in evaluations),
         shown=tuple(usual_scores(evaluations[0], scores, parts=True)),
         coverage=fewer_values([run.weighted for run in sampled], run_names, scores),
@@ -176,10 +176,8 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     if n_pairs == 0 or least_p < 1 - sampling.level:
         return []
     drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
-    return [
-        f"nothing can be significant here: with {drawn} and {n_pairs} pair(s) of runs, p is at "
-        f"least {least_p:.3f}"
-    ]
+    least = f"with {drawn} and {n_pairs} pair(s) of runs, p is at least {least_p:.3f}"
+    return [f"nothing can be significant here: {least}"]
 
 
 def _score_changes_by_solver(

@@ -230,10 +230,8 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
     """
     has_parts = any(parse_score(score).part for score in scores)
     families = "pairs and parts" if has_parts else "pairs"
-    return (
-        f"* significant at {1 - level:.2g} after Holm's correction over the {families} of each "
-        "score."
-    )
+    correction = f"Holm's correction over the {families} of each score"
+    return f"* significant at {1 - level:.2g} after {correction}."
 
 
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:

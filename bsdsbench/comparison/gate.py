@@ -118,17 +118,15 @@ class Baseline:
         """
         source = Path(path)
         if not source.exists():
-            raise FileFormatError(
-                f"{source}: no such file, expected a baseline; `bsdsbench check OUT --baseline "
-                f"{source} --update` makes one"
-            )
+            command = f"bsdsbench check OUT --baseline {source} --update"
+            expected = f"expected a baseline; `{command}` makes one"
+            raise FileFormatError(f"{source}: no such file, {expected}")
         stored = read_json(source, "a baseline")
         with errors_naming(source, "a baseline"):
             if stored.get("schema") != _SCHEMA:
-                raise FaultError(
-                    f"schema {clip(repr(stored.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
-                    "it, and make a baseline from a run that is known to be good"
-                )
+                schema = clip(repr(stored.get("schema")), 60)
+                fix = "remove it, and make a baseline from a run that is known to be good"
+                raise FaultError(f"schema {schema}, expected {_SCHEMA!r}: {fix}")
             tolerances: dict[str, Tolerance] = entry(stored, "tolerances", dict)
             for score, tolerance in tolerances.items():
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):

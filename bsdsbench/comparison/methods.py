@@ -129,10 +129,8 @@ class MethodComparison(ComparedScores):
             tables.append(
                 Table("differences", "Differences", fields, differences, notes=notes, n_labels=3)
             )
-        caption = (
-            f"{images}{clusters_phrase(self)}, {self.n_boot} bootstrap "
-            f"samples of images and runs, seed {self.seed}. Protocol: {self.protocol}"
-        )
+        samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
+        caption = f"{images}{clusters_phrase(self)}, {samples}. Protocol: {self.protocol}"
         return [replace(table, caption=caption, reading=self.reading) for table in tables]
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -194,8 +192,8 @@ def compare_methods(
         Use only the images that all runs have, and compare in spite of different protocols or
         ground truth. Otherwise, such differences raise.
     cluster, groups, group_by
-        A group column whose groups are drawn instead of images, and the groups of the images, as
-        `Evaluation.with_groups` takes them.
+        A group column whose groups are drawn instead of images; a table with the groups of the
+        images; a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
 
@@ -274,10 +272,8 @@ def _variance_notes(
     for a, b in sorted(paired):
         n = n_runs[a]
         if n >= LEAST_RUNS:
-            notes.append(
-                f"{a}, {b}: same seeds, so the p-value comes from exchanging the two runs of each "
-                f"seed (with {n} seeds it is at least {2 / 2**n:.3g})"
-            )
+            source = "same seeds, so the p-value comes from exchanging the two runs of each seed"
+            notes.append(f"{a}, {b}: {source} (with {n} seeds it is at least {2 / 2**n:.3g})")
     return notes
 
 

@@ -180,9 +180,8 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
         f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
-    key_suffix, suffix = "", ""
-    if slice_column:
-        key_suffix, suffix = f"-by-{slice_column}", f" by {slice_column}"
+    key_suffix = f"-by-{slice_column}" if slice_column else ""
+    suffix = f" by {slice_column}" if slice_column else ""
     below: Any = {"notes": notes, "reading": first.reading, "n_labels": len(labels)}
     below["caption"] = f"protocol {first.protocol}"
     win_title = f"P(row beats column){suffix}"

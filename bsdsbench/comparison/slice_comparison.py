@@ -165,9 +165,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     a, b, score_field, difference_field, p_field, p_holm_field, _ = difference_fields(first.percent)
     fields = [a, b, score_field, *slice_fields]
     fields += [replace(difference_field, short=""), p_field, p_holm_field]
-    star_note = (
-        f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
-        "slices of each score."
-    )
+    correction = "Holm's correction over the pairs and slices of each score"
+    star_note = f"* significant at {1 - first.level:.2g} after {correction}."
     title = f"Differences by {column}"
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)

@@ -90,7 +90,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     run : Evaluation
         A run whose images have groups.
     by : str
-        The group column, see `results.groups.partition`.
+        The group column, as COLUMN or, for ranges of numbers, COLUMN=LIMIT,LIMIT...
     cluster : str or None
         A column of clusters. The jackknife then leaves out whole clusters instead of images.
 
@@ -120,10 +120,9 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
+    slice_images = [groups.images_of(number) for number in range(len(groups.names))]
     # For each slice, its units and its scores without each of them
-    jackknives = [
-        _leave_one_out(run, groups.images_of(number), units) for number in range(len(groups.names))
-    ]
+    jackknives = [_leave_one_out(run, images, units) for images in slice_images]
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
@@ -225,10 +224,8 @@ def slice_tables(
 
     Parameters
     ----------
-    runs : sequence of Evaluation
-        One or more runs.
-    by : sequence of str
-        Group columns.
+    runs, by : sequence
+        One or more runs, and the group columns of their images.
     columns : sequence of str or None
         The scores to show, or "all". Default: those that tables of several runs show.
     cluster : str or None

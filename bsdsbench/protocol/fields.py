@@ -247,10 +247,8 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
-            raise ProtocolError(
-                f"{what} field {name!r}: expected one of {', '.join(known)}"
-                f"{did_you_mean(str(name), known)}"
-            )
+            choices = f"{', '.join(known)}{did_you_mean(str(name), known)}"
+            raise ProtocolError(f"{what} field {name!r}: expected one of {choices}")
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
@@ -337,7 +335,6 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
             return even_thresholds(value)
     except (TypeError, ValueError, ArithmeticError):
         pass
-    raise ProtocolError(
-        f"thresholds {clipped(value)}: expected their number, 1 to {MAX_THRESHOLDS}, their values, "
-        f"FROM..TO/N, or one of {', '.join(GRIDS)}"
-    )
+    forms = f"their number, 1 to {MAX_THRESHOLDS}, their values, FROM..TO/N"
+    grids = ", ".join(GRIDS)
+    raise ProtocolError(f"thresholds {clipped(value)}: expected {forms}, or one of {grids}")

@@ -87,10 +87,8 @@ def nms_params(value: object) -> Any:
         smooth = smoothing == "smooth"
         return NMSParams(int(radius), int(border), float(multiplier), smooth, int(bits))
     if text not in RECIPES:
-        raise ProtocolError(
-            f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
-            "radius,border,multiplier,smooth|raw,bits"
-        )
+        forms = f"{', '.join(RECIPES)}, or the constants radius,border,multiplier,smooth|raw,bits"
+        raise ProtocolError(f"NMS recipe {clipped(text)}: expected one of {forms}")
     return RECIPES[text]
 
 

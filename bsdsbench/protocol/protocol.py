@@ -292,11 +292,10 @@ class Protocol:
         if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
             changed.discard("max_dist")  # additional tolerances do not change the preset's scores
         if changed and self.name == plain_name:
-            raise ProtocolError(
-                f"name {plain_name!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
-                f"expected Protocol.preset({plain_name!r}), base = {plain_name!r} in a file, or a "
-                "name that is no preset's"
-            )
+            fault = f"a preset of other constants ({listed(sorted(changed), 3)})"
+            preset_forms = f"Protocol.preset({plain_name!r}), base = {plain_name!r} in a file"
+            expected = f"expected {preset_forms}, or a name that is no preset's"
+            raise ProtocolError(f"name {plain_name!r}: {fault}, {expected}")
         object.__setattr__(self, "name", f"{plain_name}*" if changed else plain_name)
 
     def __repr__(self) -> str:
@@ -322,10 +321,9 @@ class Protocol:
     def preset(cls, name: str) -> Protocol:
         """Return the preset with this name. Raises ProtocolError if there is none."""
         if not isinstance(name, str) or name not in preset_names():
-            raise ProtocolError(
-                f"protocol {kind_of_value(name)}: expected a .toml file or one of "
-                f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
-            )
+            known = f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
+            expected = f"expected a .toml file or one of {known}"
+            raise ProtocolError(f"protocol {kind_of_value(name)}: {expected}")
         return _preset(name)
 
     @classmethod

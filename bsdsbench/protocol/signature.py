@@ -465,10 +465,8 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
         if version != str(current):
-            raise ProtocolError(
-                f"proto:{text}: made with version {version} of {name}, expected {current}, as this "
-                "package has"
-            )
+            fault = f"made with version {version} of {name}"
+            raise ProtocolError(f"proto:{text}: {fault}, expected {current}, as this package has")
         return {"base": name}
     if key == "tol":
         # Numbers with a unit: "px", or "d" for a share of the image diagonal

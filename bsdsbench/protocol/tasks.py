@@ -104,10 +104,9 @@ class Task:
         if text.lower().endswith(".toml"):
             return cls.from_mapping(read_toml(text, "a task in TOML"))
         if text not in tasks():
-            raise DataError(
-                f"task {clip(repr(text), 60)}: expected a .toml file or one of those that "
-                f"`bsdsbench protocols` lists{did_you_mean(text, tasks())}"
-            )
+            expected = "expected a .toml file or one of those that `bsdsbench protocols` lists"
+            hint = did_you_mean(text, tasks())
+            raise DataError(f"task {clip(repr(text), 60)}: {expected}{hint}")
         return tasks()[text]
 
     def describe(self) -> str:

@@ -107,12 +107,11 @@ class Evaluation(TabularResult):
         records.sort(key=attrgetter("image_id"))
         for k, record in enumerate(records):
             if record.counts.keys() != records[0].counts.keys():
-                metrics, expected = ", ".join(record.counts), ", ".join(records[0].counts)
-                raise MergeError(
-                    f"{self.name}: image {record.image_id!r} has counts of "
-                    f"{metrics or 'no metric'}, expected those of {records[0].image_id!r}: "
-                    f"{expected or 'none'}"
-                )
+                metrics = ", ".join(record.counts) or "no metric"
+                expected = ", ".join(records[0].counts) or "none"
+                fault = f"image {record.image_id!r} has counts of {metrics}"
+                of_first = f"those of {records[0].image_id!r}: {expected}"
+                raise MergeError(f"{self.name}: {fault}, expected {of_first}")
             if k and record.image_id == records[k - 1].image_id:
                 fault = f"image {record.image_id!r} is a duplicate id"
                 raise MergeError(f"{self.name}: {fault}, expected once")
@@ -275,7 +274,7 @@ class Evaluation(TabularResult):
         readings = [metric.readings(self.protocol, kind) for metric in readers]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
-            if isinstance(metric, ChecksSet):
+            if isinstance(metric, ChecksSet):  # it checks the counts of all images together
                 options = metric.options_of(self.protocol)
                 warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
         return warnings

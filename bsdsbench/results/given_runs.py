@@ -37,10 +37,6 @@ def as_runs(
         The groups of the images: a table (CSV file, mapping or data frame), and a regular
         expression with named groups that is searched for in the image ids.
 
-    Returns
-    -------
-    list of Evaluation
-
     Raises
     ------
     DataError

@@ -296,10 +296,8 @@ def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -
     for record in records:
         row = rows[record.image_id]
         if differing := [c for c in row if c in record.groups and record.groups[c] != row[c]]:
-            raise DataError(
-                f"{name}: {record.image_id} has another value in its column {differing[0]!r} "
-                f"({record.groups[differing[0]]}), expected each column once"
-            )
+            fault = f"another value in its column {differing[0]!r} ({record.groups[differing[0]]})"
+            raise DataError(f"{name}: {record.image_id} has {fault}, expected each column once")
         grouped.append(replace(record, groups={**record.groups, **row}))
     return grouped
 

@@ -88,11 +88,8 @@ def reference_run(name: str) -> RunArguments:
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
-        known = ", ".join(references())
-        raise DataError(
-            f"{name}: no such reference run, expected {PREFIX} and one of {known}"
-            f"{did_you_mean(key, references())}"
-        )
+        known = f"{', '.join(references())}{did_you_mean(key, references())}"
+        raise DataError(f"{name}: no such reference run, expected {PREFIX} and one of {known}")
     reference = references()[key]
     data = resources.files("bsdsbench.results").joinpath("references.npz").read_bytes()
     with np.load(BytesIO(data)) as file:
@@ -106,7 +103,7 @@ def reference_run(name: str) -> RunArguments:
         )
     # The annotated pixels of an image, (N,), do not depend on the method's parameter
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
-    # (N, T, 4), with the last axis of `MatchCounts.matches`
+    # (N, T, 4): matched and all annotated, matched and all predicted pixels
     matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
     thresholds = _thresholds_of(parameter)
     rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}

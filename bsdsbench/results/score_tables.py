@@ -482,6 +482,8 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
     or last threshold gets the mark GRID_END.
     """
+    part_keys = [column.key for column in metric.part_columns if column.score]
+    overall_keys = [column.key for column in metric.columns]
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -490,20 +492,14 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         # Part -> the keys that lead to its scores, such as ("per_class", "liver")
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
-            # `_adds_scores` is False if the overall table has the scores of the part
-            if scores is None or not (is_single or _adds_scores(metric, path)):
+            # Whether the overall table lacks the scores of the part, such as "per_class.liver.dice"
+            adds_scores = part_keys and ".".join((*path, part_keys[0])) not in overall_keys
+            if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
             labels = (part,) if is_single else (part, run.name)
             rows_by_part.setdefault(part, []).append(_ScoreRow(labels, scores, marks))
     return list(chain.from_iterable(rows_by_part.values()))
-
-
-def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
-    """Return True if the scores of a part, at `path`, are not in the metric's overall table."""
-    part_keys = [column.key for column in metric.part_columns if column.score]
-    overall_keys = [column.key for column in metric.columns]
-    return bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
@@ -542,10 +538,8 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     shared = {*run.image_ids} & {*other.image_ids}
     if shared:
-        notes.append(
-            f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
-            "independently."
-        )
+        reason = "so its threshold was not chosen independently."
+        notes.append(f"{len(shared)} images are also in {other.name}, {reason}")
     columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
     columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
     columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))

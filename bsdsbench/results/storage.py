@@ -335,10 +335,8 @@ def read_result(folder: Path) -> RunArguments:
         content = parse_json(data)
         check_schema(content, SCHEMA)
         if content.get("files") != {COUNTS: digest(counts)}:
-            raise FaultError(
-                f"does not belong to this {COUNTS} (one was changed, or is of another run): "
-                "evaluate again with -o on this folder"
-            )
+            fault = f"does not belong to this {COUNTS} (one was changed, or is of another run)"
+            raise FaultError(f"{fault}: evaluate again with -o on this folder")
         records = unpack_records(folder / COUNTS, counts)
         # "pred", "gt" ... -> path of the folder, relative to that of the run; absent if unknown
         places = entries({"places": {}, **content}, "places", str)
@@ -476,10 +474,8 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
     size = sum(map(attrgetter("nbytes"), arrays.values()))
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
-        raise DataError(
-            f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
-            f"images and {MAX_BYTES} bytes: evaluate in parts"
-        )
+        limits = f"{MAX_IMAGES} images and {MAX_BYTES} bytes: evaluate in parts"
+        raise DataError(f"counts of {len(records)} images, {size} bytes: expected at most {limits}")
     return arrays
 
 

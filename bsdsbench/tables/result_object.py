@@ -73,10 +73,6 @@ class TabularResult:
         table : str, optional
             The key of the table. By default the first table is converted.
 
-        Returns
-        -------
-        pandas.DataFrame
-
         Raises
         ------
         DataError
