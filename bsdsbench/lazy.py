@@ -21,10 +21,10 @@ def lazy_getattr(
     """
 
     def get(name: str) -> object:
-        """Import the object with this name, and store it in the package for the next access."""
-        if modules and name in modules:
+        """Import the module or object `name`, and store an object for the next access."""
+        if modules and name in modules:  # public name of a module -> the module
             return import_module(f"bsdsbench.{modules[name]}")
-        if name not in names:
+        if name not in names:  # public name of an object -> the module that defines it
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"bsdsbench.{names[name]}"), name)
         setattr(sys.modules[package], name, value)

@@ -159,7 +159,8 @@ class MetricContract:
         rules = product(ODS_RULES, AP_RULES) if has_curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            scores = sample_scores(case.tree([[1] * len(case.images)], protocol))
+            each_once = [[1] * len(case.images)]  # one sample
+            scores = sample_scores(case.tree(each_once, protocol))
             for key, expected in case.scores(case.counted(), protocol).items():
                 value = value_at(scores, key)
                 if value is not None:
@@ -312,7 +313,7 @@ class MetricContract:
         folders = case.write(tmp_path / "files")
         options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
-        def interrupt(*_: object) -> None:
+        def interrupt(*_: object) -> None:  # called after the first image
             raise KeyboardInterrupt
 
         uninterrupted = evaluate(*folders, case.protocol, **options)

@@ -56,7 +56,6 @@ def main() -> None:
     gc.set_threshold(500_000)
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
-
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
     # Messages suggest settings as flags of this command
     write_setting = partial(as_flag, command_name=command_name)

@@ -109,7 +109,7 @@ def curve_tables(
         tables.append(_crossings_table(curves, kind))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
     is_shown = kind == "roc" or len(samples) > 1
-    # A single PR or DET curve has no such table, but it is said if the scores are inverted
+    # For a single PR or DET curve, only the message about inverted scores is wanted
     if samples and (is_shown or curves[0].points.auc < 0.5):
         roc_tables = _roc_tables(samples, reading)
         if not is_shown:
@@ -292,11 +292,11 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     area_rows: list[list[Any]] = []
     pair_rows: list[list[Any]] = []
     try:
-        for name, (labels, scores, _, clusters) in samples.items():
+        for name, a in samples.items():
             # Comparing the curve with itself gives its area and variance. Warnings of the labels
             # were given when the curve was computed.
             with warnings.catch_warnings(action="ignore", category=InputWarning):
-                roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
+                roc = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
             low = max(roc.auc - half_width, 0.0)
             high = min(roc.auc + half_width, 1.0)

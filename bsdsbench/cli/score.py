@@ -487,7 +487,8 @@ def nms_command(
 
     sources = folders if out else folders[:-1]
     target = out or folders[-1]
-    if not sources or (len(sources) > 1) != average:
+    is_wrong_number = len(sources) < 2 if average else len(sources) != 1
+    if is_wrong_number:
         expected = "two or more folders of maps" if average else "one folder of maps"
         raise click.UsageError(f"give {expected}, and OUT")
     if average and not out:

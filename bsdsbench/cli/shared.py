@@ -134,18 +134,17 @@ class Command(click.Command):
         """
         # `given` has the parameters in the order of `args`, those given twice twice
         values, _, given = self.make_parser(ctx).parse_args(list(args))
-        files_of_run = ("result.json", "counts.npz")
+        saved = ("result.json", "counts.npz")  # files of a run, which -o must not overwrite
         for param in given:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
             text, fault = str(values[param.name]), ""
             folder, name = os.path.split(text)
-            is_run = all(os.path.exists(os.path.join(folder, file)) for file in files_of_run)
             if given.count(param) > 1:
                 fault = f"is given {given.count(param)} times, expected once"
             elif not text.strip() and param.default != "" and not param.callback:  # callbacks check
                 fault = f"{text!r}: expected a value"
-            elif name in files_of_run and is_run:  # such as -o OUT/result.json, which would be lost
+            elif name in saved and all(os.path.exists(os.path.join(folder, f)) for f in saved):
                 fault = f"{text}: is a file of a run, expected another"
             if fault:
                 raise click.UsageError(f"{max(param.opts, key=len)} {fault}", ctx)
@@ -240,7 +239,8 @@ def split_words(
     for text in texts:
         if not text.replace(",", " ").strip():
             raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    return list(filter(None, map(str.strip, ",".join(texts).split(",")))) or None
+    words = map(str.strip, ",".join(texts).split(","))
+    return list(filter(None, words)) or None  # without empty words
 
 
 class Shard(NamedTuple):
@@ -423,7 +423,8 @@ def compile_first(
 
     if not never_compiled():
         return
-    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)  # a tolerance
+    # Metrics that match pixels use the tolerance of the protocol, its field max_dist
+    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
     if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once

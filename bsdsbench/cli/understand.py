@@ -145,7 +145,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
         if args.by:
             tables.append(replace(compared_table(slices, slice_column), reading=comparison.reading))
         if args.ranks:
-            tables += rank_tables({"": comparison})
+            tables += rank_tables({"": comparison})  # "": of all images
             if args.by:
                 tables += rank_tables(slices, slice_column)
         show_tables(tables, out, output_format, comparison.left_out)
@@ -481,7 +481,7 @@ def _print_differences(between: tuple[str, str]) -> int:
 
     signatures = []
     for text in between:
-        is_run = Path(text).exists() or text.startswith((*ADDRESSES, PREFIX))
+        is_run = Path(text).exists() or text.startswith((*ADDRESSES, PREFIX))  # https:, ref:
         if is_run and "|" not in text:
             signatures.append(bb.Evaluation.load(text).signature)
         else:

@@ -384,9 +384,7 @@ def many_to_one_counts(
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
-    tolerance = with_tolerance(
-        protocol.radius((rows, cols))
-    )  # in pixels, with floating-point slack
+    tolerance = with_tolerance(protocol.radius((rows, cols)))  # in pixels
     # The boundary map at each threshold, from the highest down, as `events`: the pixels that enter
     # or leave it from one threshold to the next
     thresholds, events, _ = threshold_events(

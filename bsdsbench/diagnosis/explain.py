@@ -346,7 +346,7 @@ class Search:
 
         label : the change in words; an earlier trial with this label is replaced, unless it reaches
             the targets and the new one does not
-        kind : one of LIKELY_FIRST, such as "reading"
+        kind : "as it is", "reading" (another rule or column), "images" (a subset) or "setting"
         fields : further fields of `Trial`. By default, a trial has one cause, and its scores are
             exact, from all images
         """

@@ -202,7 +202,7 @@ class CurveDisplay:
         """
         if self.best is not None:
             return f"[F={self.best.f:.3f}] {self.name}".strip()
-        value = getattr(self, self.number, None)
+        value = getattr(self, self.number, None)  # `number` is the name of a field, such as "ap"
         if value is None or np.isnan(value):
             return self.name
         text = f"{self.number.upper()} {value:.3f}"

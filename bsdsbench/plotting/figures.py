@@ -319,7 +319,7 @@ def plot_runs(
             curve.draw_runs()  # the band, or the curves of the other runs
         entries = [_Entry(curve.f, curve.display.line_) for curve in curves]
         entries += [_Entry(d.best.f if d.best else 0.0, d.line_) for d in published_displays]
-        if human is None:  # mark it if all runs are comparable with it, for no reason why not
+        if human is None:  # mark it if no run has a reason against it
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):

@@ -295,9 +295,8 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     label |= {"color": "#4C7A5B", "annotation_clip": False}
     paths = []
     for f in np.arange(1, 10) / 10:
-        inverse = (
-            1 + beta2
-        ) / f  # equals beta2 / R + 1 / P, so P is 1 / (inverse - beta2) at R = 1
+        # On the line, beta2 / R + 1 / P equals `inverse`. At R = 1, P is 1 / (inverse - beta2)
+        inverse = (1 + beta2) / f
         # Equal steps of log(R / P) from P = 1 to R = 1 put the most points where the line bends
         log_ratio = np.linspace(-np.log((inverse - 1) / beta2), np.log(inverse - beta2), 201)
         recall = (beta2 + np.exp(log_ratio)) / inverse

@@ -52,7 +52,8 @@ def history_of(
     if names is None and len({*folder_names}) == len(paths):
         names = folder_names
     runs = as_runs(paths, names)
-    refuse_unless_forced(forbidden(runs), force, "such scores have no history", "shows them")
+    faults = forbidden(runs)  # differences that make scores incomparable
+    refuse_unless_forced(faults, force, "such scores have no history", "shows them")
     if all(run.provenance.date for run in runs):
         return sorted(runs, key=lambda run: str(run.provenance.date))
     return runs

@@ -323,6 +323,7 @@ class Page:
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data for the page's scripts, as a JSON-serializable dict."""
         curves = curves_data(self.runs, self.published_curves)
+        # Human performance is shown if all runs are comparable with it, on the BSDS500 test set
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
             "runs": curves[: len(self.runs)],

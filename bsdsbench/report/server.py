@@ -65,9 +65,7 @@ class ViewServer(ThreadingHTTPServer):
         self.token = secrets.token_urlsafe(32)  # other users of this machine cannot guess the URL
         super().__init__((LOOPBACK, port), _Handler)
         port = self.server_address[1]
-        self.hosts = {
-            f"{host}:{port}" for host in (LOOPBACK, "localhost")
-        }  # Host headers to accept
+        self.hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}  # Host headers to accept
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:

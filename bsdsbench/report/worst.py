@@ -267,8 +267,8 @@ def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, f
     differences = {}
     for image_id in columns[0]:
         scores = [column[image_id].value for column in columns]
-        first, *second = (nan if score is None else float(score) for score in scores)
-        difference = first - sum(second)  # NaN if a score is undefined
+        first, *second = [nan if score is None else float(score) for score in scores]
+        difference = first - second[0] if second else first  # NaN if a score is undefined
         if not isnan(difference):
             differences[image_id] = difference
     return differences
