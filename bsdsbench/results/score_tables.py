@@ -98,7 +98,7 @@ def image_numbers(runs: Sequence[Evaluation]) -> str:
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line about the source of each reference run and each shared run.
+    """Return a line about the source of each reference run and shared run, and about each shard.
 
     If the runs have different ODS rules, a last line names the reference runs whose ODS cannot be
     interpolated, because their parameter combinations have no order.
@@ -115,6 +115,9 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
             if run.provenance.citation:
                 line += f"; cite: {' '.join(run.provenance.citation.split())}"
             lines.append(f"{line}.")
+        if run.provenance.shard:
+            part = f"shard {run.provenance.shard}, not all images"
+            lines.append(f"{run.name}: {part}; `bsdsbench merge` joins the shards.")
     if without_order and len({run.protocol.ods_rule for run in runs}) > 1:
         rule = "ODS is the best of all combinations; for other runs it is interpolated."
         lines.append(f"{', '.join(without_order)}: {rule}")

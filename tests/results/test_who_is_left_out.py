@@ -11,6 +11,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.method import Spread
 from bsdsbench.comparison.methods import means_table
+from bsdsbench.report import to_markdown
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables, summarize_reasons
@@ -234,6 +235,12 @@ def test_shards_name_each_image_that_is_left_out_once(tmp_path):
     whole, merged = counted(pred, gt, **how), bb.merge(shards)
     assert merged.equals(whole)
     assert merged.left_out == whole.left_out
+    # its scores look like those of the set
+    note = "shard 1/2, not all images"
+    assert note in to_markdown(shards[0].tables())
+    compared = bb.compare([shards[0]] * 2, ["a", "b"], n_boot=20)
+    assert f"a: {note}" in " ".join(compared.notes)
+    assert "shard" not in to_markdown(merged.tables())
 
 
 def test_a_shared_run_names_files_without_the_authors_folders(two_runs, tmp_path):
