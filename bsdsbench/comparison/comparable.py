@@ -9,9 +9,9 @@ from typing import NamedTuple
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.errors import DataError, Setting, refuse_unless_forced
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import count_notes, pair_differences
+from bsdsbench.results.comparability import equal_counts_notes, pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import reference_notes, summarize_reasons
+from bsdsbench.results.score_tables import missing_notes, reference_notes, summarize_reasons
 from bsdsbench.text import counted, shared_names
 
 
@@ -74,7 +74,7 @@ def comparable(
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     notes += _official_notes(runs)
     if not strict:  # a check of a run against its own baseline finds equal counts
-        notes += count_notes(restricted.runs)
+        notes += missing_notes(restricted.runs) + equal_counts_notes(restricted.runs)
     notes = [*restricted.notes, *notes, *reference_notes(restricted.runs), *problems]
     return ComparableRuns(restricted.runs, notes)
 

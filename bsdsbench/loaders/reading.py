@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -310,7 +308,10 @@ class ReadOptions:
 
 def _all_flags(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
-    return reduce(or_, {evidence.values for evidence in images}, Values.NOTHING)
+    flags = Values.NOTHING
+    for evidence in images:
+        flags |= evidence.values
+    return flags
 
 
 def _first_evidence_with(properties: Values, images: Sequence[Evidence]) -> Evidence:

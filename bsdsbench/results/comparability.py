@@ -20,7 +20,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import ImageRecord, Values
-from bsdsbench.text import counted, listed
+from bsdsbench.text import listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -248,29 +248,24 @@ def forbidden(runs: Sequence[Evaluation]) -> list[str]:
     return [pair.line() for pair in pairs if pair.difference.severity is Severity.FORBIDS]
 
 
-def count_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each run with missing predictions, and for runs with equal counts.
+def equal_counts_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each group of runs with equal counts in every image.
 
-    Equal counts in every image mean that one run was given twice, or that the seed of a method was
-    never set. The standard deviation over such runs is too small.
+    One run was given twice, or the seed of a method was never set. The standard deviation over such
+    runs is too small.
     """
-    lines: list[str] = []
-    alike: list[list[Evaluation]] = []  # runs with equal counts
+    groups: list[list[Evaluation]] = []  # runs with equal counts
     for run in runs:
-        # "none" is the storage format of a missing prediction
-        if missing := [record.image_id for record in run.records if record.form == "none"]:
-            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
-            names = listed(missing)
-            lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
-        equal = next((group for group in alike if _has_equal_counts(group[0], run)), None)
+        equal = next((group for group in groups if _has_equal_counts(group[0], run)), None)
         if equal is None:
-            alike.append([run])
+            groups.append([run])
         else:
             equal.append(run)
-    for group in alike:
+    lines = []
+    for group in groups:
         if len(group) > 1:
-            named = listed([run.name for run in group])
-            lines.append(f"{named}: equal counts in every image, as from one set of predictions.")
+            names = listed([run.name for run in group])
+            lines.append(f"{names}: equal counts in every image, as from one set of predictions.")
     return lines
 
 

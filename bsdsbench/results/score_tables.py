@@ -16,7 +16,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import count_notes, pair_differences
+from bsdsbench.results.comparability import equal_counts_notes, pair_differences
 from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
@@ -69,7 +69,9 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     The notes list left-out images, differences between the runs, runs whose maps are averages over
     scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
-    lines = _differences_of(runs) if len(runs) > 1 else []
+    lines = missing_notes(runs)
+    if len(runs) > 1:
+        lines = [*_differences_of(runs), *lines, *equal_counts_notes(runs)]
     left_out = {}  # name of the run -> (number of counted images, {left-out image: reason})
     protocols, signatures = [], []  # pairs of a text and the name of the run
     for run in runs:
@@ -85,14 +87,31 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     return {
         "caption": f"protocol {runs[0].described}" if is_same else "",
         "reading": reading_line(runs),
-        "notes": [*left_out_notes(left_out), *lines, *count_notes(runs), *reference_notes(runs)],
+        "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
         "signatures": signature_lines(signatures),
     }
 
 
+def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each run in which missing predictions were counted as empty maps."""
+    lines = []
+    for run in runs:
+        missing = []
+        for record in run.records:
+            if record.form == "none":  # the storage format of a missing prediction
+                missing.append(record.image_id)
+        if missing:
+            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
+            names = listed(missing)
+            lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
+    return lines
+
+
 def image_numbers(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
-    sizes = [len(run.records) for run in runs]
+    sizes = set()
+    for run in runs:
+        sizes.add(len(run.records))
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
     return f"{smallest}{counted(max(sizes), 'image')}"
 
@@ -341,11 +360,14 @@ def score_tables(
     is_single, has_chosen = n_rows == 1, columns is not None
     # What the tables show, for the caption in LaTeX: "2 methods on 200 images, protocol bsds500"
     contents = "scores" if is_single else f"{n_rows} methods"
-    metric_names = dict.fromkeys(name for run in runs for name in run.metrics)  # each one once
+    metric_names: dict[str, None] = {}  # each one once, in order
+    for run in runs:
+        metric_names |= dict.fromkeys(run.metrics)
     if runs[0].records:
-        known = not runs[0].signature.set.startswith("set:")
-        has_equal_sizes = len({len(run.records) for run in runs}) == 1
-        contents += f" on {runs[0].set_line if known and has_equal_sizes else image_numbers(runs)}"
+        images = image_numbers(runs)
+        if images == image_numbers(runs[:1]) and not runs[0].signature.set.startswith("set:"):
+            images = runs[0].set_line  # a known set, such as "bsds500-test, 200 of 200 images"
+        contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
@@ -426,7 +448,9 @@ def _score_table(
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
-    keys_of_rows = dict.fromkeys(key for row in rows for key in row.scores)  # of any of the rows
+    keys_of_rows: dict[str, None] = {}  # of any of the rows, in order
+    for row in rows:
+        keys_of_rows |= dict.fromkeys(row.scores)
     has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
@@ -447,10 +471,10 @@ def _score_table(
         # Key of a mean score -> unit -> number of values over which it averages, and of all values
         numbers_of_means = row.scores.get("over", {})
         cells: list[Cell] = list(row.labels)
-        scores: dict[str, Cell] = {k: value_at(row.scores, c.key) for k, c in columns.items()}
+        scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on means over only some images or classes
         for key, column in columns.items():
-            cell = scores[key]
+            cell = scores[key] = value_at(row.scores, column.key)
             mark = row.marks.get(column.key)
             if mark is not None and isinstance(cell, int | float):
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)

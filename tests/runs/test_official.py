@@ -35,6 +35,7 @@ def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
     assert {d.p for d in found.differences} == {1.0}
     assert found.notes == (
         "theirs: read from official files, which do not state the protocol; AP by the rule bsds",
+        "mine, theirs: equal counts in every image, as from one set of predictions.",
     )
 
 
