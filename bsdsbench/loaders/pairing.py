@@ -572,7 +572,7 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
         return _Ending((folder, suffix), -1, is_frame=_FRAME_IN_FOLDER.search(name) is not None)
     if arrangement is Arrangement.ONE:  # a series only as ANNOTATOR/ID.seg
-        return _Ending((folder.parent, suffix) if suffix == ".seg" else (), -1, False)
+        return _Ending((folder.parent, suffix) if suffix == ".seg" else (), -1, is_frame=False)
     ending = name.removeprefix(image_id)
     word = ending.rstrip("0123456789")
     number = int(ending[1:]) if len(word) == 1 else -1

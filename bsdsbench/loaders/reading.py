@@ -354,15 +354,16 @@ class Readings(NamedTuple):
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
             yield from options.problems(images, others)
-        if values & Values.FAINT and not values & Values.STRONG:
-            if strongest := max(evidence.strongest for evidence in preds):
+        if values & Values.FAINT and not values & Values.STRONG:  # all maps are almost 0
+            strongest = max(evidence.strongest for evidence in preds)
+            if strongest:
                 form = max(records, key=lambda record: record.pred.strongest).form
                 yield _faint_problem(form, strongest)
             else:
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
-        elif values & Values.FAINT:
+        elif values & Values.FAINT:  # some maps are
             faint = [record for record in records if record.pred.values & Values.FAINT]
             narrow = [record for record in faint if record.pred.values & Values.NARROW]
             # Maps of 16 bits without a value of more than 8 bits may be images without boundaries,
@@ -371,21 +372,21 @@ class Readings(NamedTuple):
             if 4 * len(of_8_bits) >= len(records):
                 narrow = of_8_bits
             if narrow:
-                white = max(record.pred.strongest for record in narrow)
-                top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
+                top = max(record.pred.strongest for record in narrow)
+                has = f"{len(narrow)} of {len(records)} maps have no value above {top:g}"
                 ids = listed([record.image_id for record in narrow], 3)
                 fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
-                yield InputWarning(f"{top}, unlike the others [{ids}]", fix=fix)
+                yield InputWarning(f"{has}, unlike the others [{ids}]", fix=fix)
         if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
             n_maps = len(dark) + len(light)
             has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
-            is_most = len(dark) > len(light)
+            are_most = len(dark) > len(light)
             # A few masks may be wrong without being inverted
             if self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps:
-                yield InvertedWarning(has, fix=invert if is_most else "invert only these")
+                yield InvertedWarning(has, fix=invert if are_most else "invert only these")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]

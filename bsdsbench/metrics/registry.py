@@ -274,7 +274,7 @@ def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> N
             raise DataError(f"{metric.name}.classes {taken}, expected another name")
 
 
-class ReadAlike(NamedTuple):
+class MetricGroup(NamedTuple):
     """Metrics that read the files in the same way, and how they read them."""
 
     metrics: tuple[Metric, ...]
@@ -284,7 +284,7 @@ class ReadAlike(NamedTuple):
 
 def group_by_reading(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str
-) -> tuple[ReadAlike, ...]:
+) -> tuple[MetricGroup, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
     Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
@@ -306,11 +306,12 @@ def group_by_reading(
     for metric in map(get, metrics):
         if metric not in deciding:
             first_group.append(metric)
-    alike = []
+    metric_groups = []
     for first, *others in groups.values():
         files = first.files_read(first.options_of(protocol))
-        alike.append(ReadAlike((first, *others), files, first.readings(protocol, pred_kind)))
-    return tuple(alike)
+        readings = first.readings(protocol, pred_kind)
+        metric_groups.append(MetricGroup((first, *others), files, readings))
+    return tuple(metric_groups)
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:

@@ -21,7 +21,7 @@ from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
 from bsdsbench.loaders.readers import join_annotations, parse_annotation
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.registry import ReadAlike
+from bsdsbench.metrics.registry import MetricGroup
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.storage import Provenance
@@ -93,8 +93,8 @@ class ArrayItem:
     """An image whose prediction and ground truth are arrays."""
 
     image_id: str
-    # Name of the first metric of each group in `Plan.by_reading` -> the prediction and ground truth
-    # as this group of metrics interprets them; or the error, if the arrays are invalid
+    # Name of the first metric of each of `Plan.metric_groups` -> the prediction and ground truth as
+    # this group of metrics interprets them; or the error, if the arrays are invalid
     inputs: dict[str, Inputs] | DataError
     form: str = ""  # see `Item.form`
 
@@ -124,15 +124,15 @@ class ArrayItem:
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
-    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and the ground truth as the metrics in `alike` interpret them.
+    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
+        """Return the prediction and the ground truth as the metrics in `group` interpret them.
 
         `protocol` and `read` are unused; only the `load` of images in files needs them. Raises the
         DataError that `inputs` holds if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
-        return self.inputs[alike.metrics[0].name]
+        return self.inputs[group.metrics[0].name]
 
 
 def named_id(value: object, prefix: str = "") -> str:
@@ -171,8 +171,8 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
         seen.add(image_id)
         try:
             inputs = {}
-            for alike in plan.by_reading:  # groups of metrics that interpret arrays in the same way
-                metric, readings = alike.metrics[0], alike.readings
+            for group in plan.metric_groups:  # whose metrics interpret arrays in the same way
+                metric, readings = group.metrics[0], group.readings
                 wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
                 wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
                 if not isinstance(items, list | tuple):
@@ -186,8 +186,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
             for problem in error.problems:
                 text = problem.has.removeprefix(f"{image_id}: ")
                 problems.append(attrs.evolve(problem, file=image_id, has=text))
-            same_kind = type(error)  # DataError or a class derived from it
-            yield ArrayItem(image_id, same_kind("", problems))
+            yield ArrayItem(image_id, type(error)("", problems))  # an error of the same class
 
 
 def _copied(image: Parts) -> Parts:

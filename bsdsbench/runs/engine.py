@@ -388,9 +388,9 @@ def count(
             return Outcome(unchanged=True)
         started = time.perf_counter()
         # One pair for each group of metrics that interpret files in the same way
-        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
+        inputs = [item.load(group, protocol, files) for group in plan.metric_groups]
         pred, gt = inputs[0]
-        first_metrics = plan.by_reading[0].metrics
+        first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = look_at(pred, gt, protocol, first_metrics)
@@ -422,7 +422,7 @@ def _count_metrics(
     The record also has evidence: statistics of the pixel values of prediction and ground truth,
     from which the meaning of the values is decided once all images have been counted.
 
-    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`,
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.metric_groups`,
         which read the files in the same way.
     fingerprint: hash of the image's files and of all settings.
     started: value of `time.perf_counter` at which reading the image began.
@@ -438,10 +438,10 @@ def _count_metrics(
         reads_whole_truth = reads_whole_truth or metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
-    for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
+    for group, (pred, gt) in zip(plan.metric_groups, inputs, strict=True):
         file_pred = None if item.form else pred  # `form` is set if `pred` is not from a file
         evidence = None
-        for metric in alike.metrics:
+        for metric in group.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
             if evidence is None or metric.reads == "classes":  # each interprets labels differently
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from distributed.deploy.cluster import Cluster
 
-    from bsdsbench.metrics.registry import ReadAlike
+    from bsdsbench.metrics.registry import MetricGroup
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
     from bsdsbench.transforms.multi_scale import MultiScale
@@ -341,7 +341,7 @@ class Plan(RunKeywords):
     out: Path | None
     multi_scale: MultiScale | None
     # Groups of metrics that read the files in the same way. Each image is read once per group.
-    by_reading: tuple[ReadAlike, ...] = attrs.field(init=False)
+    metric_groups: tuple[MetricGroup, ...] = attrs.field(init=False)
     settings_hash: str = attrs.field(init=False)  # hash of all settings on which counts depend
     # Metric of another package -> hash of its source files
     sources: Mapping[str, str] = attrs.field(init=False)
@@ -378,7 +378,7 @@ class Plan(RunKeywords):
             raise DataError(problems=faults)
         settings = self.metrics, self.protocol, self.pred_kind
         # object.__setattr__, because the class is frozen
-        object.__setattr__(self, "by_reading", registry.group_by_reading(*settings))
+        object.__setattr__(self, "metric_groups", registry.group_by_reading(*settings))
         object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
         object.__setattr__(self, "sources", registry.source_hashes(self.metrics))
         unused = registry.unused_settings(self.metrics, self.protocol)

@@ -229,7 +229,7 @@ def first_look(
             if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
                 covered.append(look)
     n_compared = len(comparable)
-    is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
+    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     ids_by_mistake = _find_flipped_or_swapped(comparable)
     if is_matched and 2 * len(covered) > n_compared:
         inverted_truth = COVERED, Setting("gt_invert", not protocol.gt_invert)
@@ -283,7 +283,8 @@ def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mis
     """
     first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
-    thumbnails, constant, n_same, are_all_empty = [], list[str](), 0, True
+    thumbnails, constant = [], list[str]()  # `constant`: ids
+    n_same, are_all_empty = 0, True  # `n_same`: how many equal the first prediction
     for look in looks:
         values, parts = look.pred.parts[look.pred.kind], look.gt.parts
         n_same += np.array_equal(first, values)
@@ -377,7 +378,7 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     # Test a sample of rows first, and the whole map only if the sample looks faint
     for lines in (_sample_lines(soft), soft):
         largest = lines.max(initial=0)
-        if largest > max_faint and float(largest) / white >= smallest_threshold:
+        if largest > max_faint and float(largest) / white >= smallest_threshold:  # not faint
             return False
     return True
 
@@ -556,7 +557,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
         # (n, n): correlation between each map (row) and each ground truth (column)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # the correlation of random pixels
-        for k, best in enumerate(fits.argmax(axis=1).tolist()):
+        for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
             is_mutual = fits[:, best].argmax() == k
             least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
             if best != k and is_mutual and fits[k, best] > least_fit:

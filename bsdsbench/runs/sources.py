@@ -25,7 +25,7 @@ from bsdsbench.loaders.pairing import Layout, Pair
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.registry import ReadAlike
+from bsdsbench.metrics.registry import MetricGroup
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
@@ -83,8 +83,8 @@ class Item(typing.Protocol):
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of everything that `load` reads. `read` returns the bytes of a file."""
 
-    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read the image's prediction and ground truth for the group of metrics `alike`."""
+    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
+        """Read the image's prediction and ground truth for a group of metrics."""
 
 
 def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
@@ -125,15 +125,15 @@ class FileItem:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
-    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and the ground truth as the metrics in `alike` interpret them.
+    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
+        """Read the prediction and the ground truth as the metrics in `group` interpret them.
 
         The ground truth includes the photo, and its valid pixels are those in the field of view, if
         given. If the image has no file of a prediction, the prediction is an empty map. If
         annotators are scored (`kind` is ""), it is None. `read` returns the bytes of a file.
         """
-        files, readings = alike.files, alike.readings
-        gt_kind = alike.metrics[0].gt_kind
+        files, readings = group.files, group.readings
+        gt_kind = group.metrics[0].gt_kind
         gt = readers.read_truth(self.pair, gt_kind, readings.gt, files.instances, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
@@ -165,7 +165,7 @@ def list_items(
     gives it an item without a file, and "error" raises. Raises PairingError, which lists all such
     images, and all images without ground truth.
     """
-    alike = plan.by_reading[0]  # the first metrics, and how they read files
+    group = plan.metric_groups[0]  # the first metrics, and how they read files
     kind = plan.pred_kind
     if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
@@ -185,9 +185,9 @@ def list_items(
         plan.split_file if ids is None else ids,
         "error" if plan.missing == "error" else "zero",
         pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
+        gt_kind=group.metrics[0].gt_kind,
+        classes=group.files.classes,
+        sequences=group.files.sequences,
     )
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
@@ -198,14 +198,14 @@ def list_items(
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = []
     for matched in pairs:
-        items.append(_item_of(matched, kind, alike, photos, views, n_maps))
+        items.append(_item_of(matched, kind, group, photos, views, n_maps))
     return PairedFolders(items, absent)
 
 
 def _item_of(
     pair: Pair,
     kind: str,
-    alike: ReadAlike,
+    group: MetricGroup,
     photos: Mapping[str, Path],
     views: Mapping[str, Path],
     n_maps: int = 1,
@@ -213,12 +213,12 @@ def _item_of(
     """Collect all files of an image, whose prediction and ground truth are the `pair`, as an item.
 
     kind: the kind of the prediction, such as "soft".
-    alike: the metrics for which the files are read. Only some metrics need the instance maps that
+    group: the metrics for which the files are read. Only some metrics need the instance maps that
         lie beside the ground truth.
     photos, views: image id -> the original image and the mask of the field of view, if there is one
     n_maps: the number of empty label maps that replace a missing prediction.
     """
-    gt_paths = pair.gt_paths if alike.files.instances else ()  # an instance map may be beside each
+    gt_paths = pair.gt_paths if group.files.instances else ()  # an instance map may be beside each
     has_pred = len(pair.pred_paths) > 0
     return FileItem(
         image_id=pair.image_id,
@@ -357,7 +357,7 @@ class Sources:
         Raises DataError if a file cannot be read, or if the image has only annotators, which are
         scored against each other.
         """
-        pred, gt = self.items[image_id].load(self._read_alike(protocol), protocol, read)
+        pred, gt = self.items[image_id].load(self._metric_group(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
         return PredictionAndTruth(pred, gt)
@@ -381,14 +381,14 @@ class Sources:
             check_same_counts(run, record.image_id, record.counts[metric.name], counted)
         return inputs
 
-    def _read_alike(self, protocol: Protocol) -> ReadAlike:
+    def _metric_group(self, protocol: Protocol) -> MetricGroup:
         """Return how files are read for `self.metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """Read the ground truth of an image. Raises DataError if a file cannot be read."""
         item = attrs.evolve(self.items[image_id], kind="", photo=None)
-        return item.load(self._read_alike(protocol), protocol).gt
+        return item.load(self._metric_group(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """Read the photo of an image, or return None if there is none of this shape (H, W)."""
@@ -428,23 +428,23 @@ def find_sources(
     reader = registry.readers(metrics)[0]  # the first metric that decides how files are read
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
-    alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
+    group = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     pairs = pairing.pair(
         pred,
         gt,
         run.image_ids,
         missing,
         pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
+        gt_kind=group.metrics[0].gt_kind,
+        classes=group.files.classes,
+        sequences=group.files.sequences,
     )
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     photos = find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
     read_photos = photos if reader.photo else {}
     valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
     views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
-    items = {p.image_id: _item_of(p, kind, alike, read_photos, views) for p in pairs}
+    items = {p.image_id: _item_of(p, kind, group, read_photos, views) for p in pairs}
     settings = run.metrics, run.protocol, kind
     # The run does not say whether it counted errors by class
     settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)

@@ -417,7 +417,7 @@ def looked_at(pred, gt=None, **changes):
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
     options = make_plan(RunKeywords(**given), **words)
     items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
-    (alike,) = options.by_reading
+    (alike,) = options.metric_groups
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
     unused = registry.unused_settings(options.metrics, options.protocol)
     return list(map(str, first_look(looks, options.protocol, unused)))

@@ -60,8 +60,7 @@ class CocoItems:
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int | float | str, str] = {}
-        # This also fills `images` and `categories`
-        self.gt = self._read_side(self.gt_path, is_truth=True)
+        self.gt = self._read_side(self.gt_path, is_truth=True)  # also fills images and categories
         self.pred = self._read_side(self.pred_path, is_truth=False)
 
     def _read_side(self, path: Path, is_truth: bool) -> dict[int, list[Entry]]:
@@ -185,8 +184,7 @@ class CocoItems:
             if is_truth and is_box and mask.any() and box[2] * box[3] >= mask.sum():
                 self.n_boxes += 1  # a box smaller than the mask cannot be its box
                 self.n_misfits += not _fits_box(mask, box)
-            # Of masks of equal size, the one whose first pixel (in row order) comes first
-            first_pixel = int(mask.argmax())
+            first_pixel = int(mask.argmax())  # in row order; it orders masks of the same size
             drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), first_pixel)
             value = self._value_in_map(annotation, number, is_truth)
             segments.append(_Segment(drawing_key, annotation["category_id"], value, mask))

@@ -105,6 +105,7 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
             if entry.name[0] != ".":
                 if os.path.splitext(name)[1].lower() in suffixes:
                     paths.append(place / entry.name)
+                # Unlike is_dir, isdir does not raise for a link that leads to itself
                 if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
                     pending.append((name, (*parents, identity)))
     return sorted(paths, key=natural_sort_key)
@@ -288,7 +289,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
-    if mode == "P" and palette is Palette.MASK:
+    if mode == "P" and palette is Palette.MASK:  # black and white colours, otherwise the indices
         colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
         used = colours[np.unique(array)]
         if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
@@ -301,7 +302,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if array.ndim == 2:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     n_channels = array.shape[2]
-    if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
+    if n_channels in (2, 4) and (array[:, :, -1] != 255).any():  # alpha, after gray or RGB
         fix = "save one channel, such as the alpha channel of an object that was cut out"
         raise FaultError("has transparent pixels, expected an opaque gray picture", fix=fix)
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
@@ -507,7 +508,7 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
         return None
     low, high = labels.min(), labels.max()
-    crack_label = 1 if low < 1 and high <= 1 else 2
+    crack_label = 1 if low < 1 and high <= 1 else 2  # of 0 and 1, or of 1 and 2
     mask = labels == crack_label
     has_two_values = (mask | (labels == low)).all() and low >= 0 and high <= 2
     if not has_two_values:
