@@ -134,7 +134,7 @@ class Command(click.Command):
         """
         # `given` has the parameters in the order of `args`, those given twice twice
         values, _, given = self.make_parser(ctx).parse_args(list(args))
-        saved = ("result.json", "counts.npz")  # files of a run, which -o must not overwrite
+        saved = ("result.json", "counts.npz")  # the files of a saved run, which no option takes
         for param in given:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
