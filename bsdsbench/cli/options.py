@@ -123,8 +123,7 @@ def _parse_labels(
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
     """Return the format of tables: --format, else that of the suffix of -o, else "table".
 
-    Raises DataError if the suffix and --format disagree. With --history, -o may also name a figure
-    (.pdf, .svg, .png), for which "figure" is returned.
+    With --history, -o may also name a figure (.pdf, .svg, .png), for which "figure" is returned.
     """
     from bsdsbench.tables.forms import format_of
 

@@ -314,8 +314,7 @@ def protocol_from(
 
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
 
-    Raises ProtocolError if a value is not valid for its field. Raises UsageError if two options
-    exclude each other, or if the signature requires --valid.
+    Raises ProtocolError if a value is not valid for its field.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -382,8 +381,7 @@ def resolve_inputs(
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
 
-    Raises UsageError if the task forbids an option, if options exclude each other, or if ground
-    truth is missing. Raises DataError if the data set was not downloaded.
+    Raises DataError if the data set was not downloaded.
     """
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task

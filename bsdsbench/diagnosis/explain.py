@@ -268,8 +268,6 @@ class Search:
     - run_counts: the run's counts of each image, in the order of `ids`
     - run_scores: column key -> score of the run
     - image_order: the indices of the images in the order of counting
-    - trials: label -> trial. Of several trials with the same label, the last one that reaches the
-      targets is kept; if none does, the last one.
     - not_tried: the settings that were not counted on all images because time ran out
     """
 
@@ -309,7 +307,7 @@ class Search:
         spread = np.arange(len(self.ids)) * GOLDEN_RATIO % 1
         self.image_order = np.argsort(spread, kind="stable").tolist()
         self.counted: dict[str, dict[int, Any]] = {}  # label of a setting -> image -> counts
-        self.trials: dict[str, Trial] = {}  # by label
+        self.trials: dict[str, Trial] = {}  # by label; see `record_trial`
         self.not_tried: list[CountingChange] = []  # for lack of time
 
     @property

@@ -32,8 +32,6 @@ def draw_grid(
     rows : the rows from top to bottom, each with one picture per heading
     path : a .pdf, .svg or .png file
     look : the width of the figure: "page" (full text width of a paper) or "column"
-
-    Raises DataError if the suffix of `path` is unknown or its folder is missing.
     """
     with style(look, file=True):
         # All lengths are in inches. Positions are measured from the lower left corner.

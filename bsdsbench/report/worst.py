@@ -43,8 +43,7 @@ def worst_figure(
     path : the .pdf, .svg or .png file
     look : the width of the figure: "page" (full text width of a paper) or "column"
 
-    Raises DataError if there are no images, if files of a run are missing, or if a run has no
-    metric that can be drawn.
+    Raises DataError if files of a run are missing.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
