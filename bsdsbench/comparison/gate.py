@@ -403,6 +403,11 @@ def _check_images(
             n_tests=n_tests,
         )
         checks.append(checked)
+    wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
+    # A score of 0.8 cannot fall by 5, which stands for 5 %
+    if unfailing := [score for score in wide if not score_names.lower_is_better(score)]:
+        expected = "expected a smaller one, or a percentage such as 5%"
+        notes.append(f"tolerance: no drop exceeds that of {listed(unfailing, 5)}, {expected}")
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.comparison import bootstrap
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import (
     ComparedScores,
@@ -307,12 +307,14 @@ def means_table(
 
 
 def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the scores that are defined for every run of the methods and chosen by `columns`.
+    """Return the scores, also undefined ones, that all runs have and that `columns` chooses.
 
     `columns` has names such as "ods", or "all"; None chooses the default scores. Raises DataError
     if a score is unknown.
     """
-    known = shared_names(flat_scores(run) for method in methods for run in method.runs)
+    runs = [run for method in methods for run in method.runs]
+    metrics = shared_names(run.metrics for run in runs)
+    known = shared_names(WeightedRun(run, metrics).overall_scores() for run in runs)
     return chosen_scores(columns, known) if columns else usual_scores(methods[0].runs[0], known)
 
 

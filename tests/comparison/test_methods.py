@@ -364,3 +364,14 @@ def test_published_rows_stand_beside_methods():
     assert name.text == "HED (2015, published) [bsds500-test]"
     assert (ods.text, ods.best, r50.text) == ("0.788", False, "-")
     assert any("not comparable" in note for note in table.notes)
+
+
+@pytest.mark.filterwarnings("ignore:.*nothing is predicted")
+def test_a_score_undefined_in_one_run_keeps_its_column():
+    """A seed that predicts nothing has no distance: the mean is undefined, not left out."""
+    disk = np.hypot(*np.mgrid[-9:10, -9:10]) < 5
+    runs = []
+    for name, pred in (("s0", disk), ("s1", np.roll(disk, 1)), ("s2", disk & False)):
+        runs.append(bb.evaluate_items([("a", pred, disk)], metrics="contour", name=name, workers=1))
+    table = means_table([bb.Method("m", runs), bb.Method("n", runs[:1])], Spread.SD, None)
+    assert table.plain()["hd95-pooled"] == [None, 0]
