@@ -68,12 +68,13 @@ class KernelCode(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise the complete code of a kernel at LLVM's level 2.
 
-        Functions that were linked into the kernel are first marked as internal, which lets LLVM
-        inline them and remove their unused arguments. With llvmlite 0.45 or later, loops are not
-        unrolled, straight-line code is not vectorised (SLP), and loops are vectorised only if
-        `vectorises` is True. Earlier versions offer no such choice.
+        With llvmlite 0.45 or later, loops are not unrolled, straight-line code is not vectorised
+        (SLP), and loops are vectorised only if `vectorises` is True. Earlier versions offer no such
+        choice.
         """
         module = self._final_module
+        # Functions that were linked into the kernel (linkonce_odr) become internal: LLVM may then
+        # inline them and remove their unused arguments
         for function in module.functions:
             if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = binding.Linkage.internal

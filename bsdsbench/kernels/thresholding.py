@@ -208,7 +208,7 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     threshold_of_bucket float64 (n_buckets + 1,): the threshold in each bucket, or NaN if it has
         none. The last bucket holds only the value 1.
     n_buckets: the number of buckets in [0, 1), a power of two, as a float.
-    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. A value is counted in the column
+    hist int64 (4 (_LANES), 4 * (n_buckets + 1)): 0 on entry. A value is counted in the column
         4 * bucket + 2 * reached + gt, where reached is 1 if the value reaches the threshold of its
         bucket, else 0. The histogram is the sum of the rows. Neighbouring values are counted in
         different rows, so that one increment need not wait for another.

@@ -182,7 +182,6 @@ AP_RULES = {
     "101-point": "mean over 101 recalls of the largest precision from there on",
     "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
-_FROM_ROW_0 = ("edter", "step")  # rules that use the point of threshold 0
 # Rules that take precision as 0 below the smallest recall of the curve
 NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")
 LATE_START = 0.02  # if the smallest recall of a curve is above this, tables have a note
@@ -325,8 +324,8 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
 
-    Most rules use one point for each threshold, but not for a threshold 0 at which every pixel is
-    predicted, and sort points of equal recall by ascending threshold. Some rules differ:
+    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
+    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
 
     - "edter" and "step" also use the point of threshold 0
     - "sbd" and "step" sort points of equal recall by descending threshold
@@ -335,7 +334,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
     Returns float64 (2, S, points): recall and precision.
     """
-    leaves_out_first = curve.whole_image and rule not in _FROM_ROW_0
+    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
     recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]

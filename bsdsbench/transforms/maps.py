@@ -112,7 +112,8 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)
-        divisor = unit(largest) if largest else 1.0  # a map of zeros stays as it is
+        # `unit` scales uint8 and uint16 to [0, 1]; a map of zeros stays as it is
+        divisor = unit(largest) if largest else 1.0
         soft = unit(soft) / divisor
     if protocol.invert:
         soft = invert(soft)

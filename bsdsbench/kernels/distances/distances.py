@@ -411,6 +411,6 @@ def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
                 if 0 <= v < rows and 0 <= u < cols:
                     before = n_near[v, u]
                     n_near[v, u] = before + change
-                    if (before == 0) != (before + change == 0):
+                    if (before == 0) != (before + change == 0):  # the first near pixel, or the last
                         matched_gt += change * annotators[v, u]
         counts[0, k], counts[1, k], counts[2, k] = matched_gt, matched_pred, total_pred

@@ -518,8 +518,8 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 def find_edges(vertex, side, opposite, geometry):
     """Find the edges of a vertex of one side, and append them to the side's array of edges (arena).
 
-    Edges lead to the vertices of the other side that lie within the radius and are in the map at
-    the current step (`live_bits`). They are written one after another, behind a header that says
+    Edges lead to the vertices of the other side that lie within the radius and are marked as live,
+    because they may be matched now. They are written one after another, behind a header that says
     where they end. The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block
     of a vertex is the square of tiles around it that contains its disk.
 

@@ -249,7 +249,7 @@ def match_all(
             no_changes = np.zeros(2, np.int64)
             changes = steps._replace(start=no_changes, present=steps.vertex, gt_enters=True)
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, int(annotator))
-        # Edges lead to the "live" vertices: those that are in the predicted map before step 0
+        # Edges lead to the "live" vertices: at first to all, or to none if the map starts empty
         pred.tiles["live_bits"] = pred.tiles["vertex_bits"] if changes.gt_enters else 0
         start, vertex, enters, present, gt_enters, _ = changes
         _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt)
