@@ -42,8 +42,6 @@ def worst_figure(
     image_ids : the images, in the order of the rows
     path : the .pdf, .svg or .png file
     look : the width of the figure: "page" (full text width of a paper) or "column"
-
-    Raises DataError if files of a run are missing.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
