@@ -59,8 +59,8 @@ class Arrangement(Enum):
         """Return the image id of a file under this arrangement.
 
         `parts` are the names of the file's folders, outermost first, and the file name without its
-        suffix. The id is the last folder (FOLDERS), the name (ONE), or the name without an ending
-        such as "_1" (NUMBERED, also FOLDERS without a folder) or "_gt1" (WORDED).
+        suffix. The id is the last folder (FOLDERS, as in ID/NAME), the name (ONE), or the name
+        without an ending as "_1" (NUMBERED, also FOLDERS without a folder) or "_gt1" (WORDED).
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]

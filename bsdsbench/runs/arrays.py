@@ -277,7 +277,7 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
     if array.ndim != 3:
         wrong = f"ground truth: {kind_of_value(truth)}"
         raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-    refuse_last_axis(array)
+    refuse_last_axis(array)  # (H, W, A)
     return list(array)
 
 

@@ -162,11 +162,8 @@ def _area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> T
         return Thumbnails(pred.image_id, thumbnail(soft), thumbnail(areas))
     if pred.classes.ndim > 2:  # one map per class
         return None
-    pred_outlines, truth_outlines = (
-        _outlines(pred.classes[::step, ::step]),
-        _outlines(reduced_truth),
-    )
-    return Thumbnails(pred.image_id, thumbnail(pred_outlines), thumbnail(truth_outlines))
+    small_pred = thumbnail(_outlines(pred.classes[::step, ::step]))
+    return Thumbnails(pred.image_id, small_pred, thumbnail(_outlines(reduced_truth)))
 
 
 def _outlines(labels: Map) -> F8:
@@ -334,9 +331,9 @@ def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
-    """Find out whether most soft maps have broad edges: {FILLED or RAW: image ids}, otherwise {}.
+    """Find out whether most soft maps have broad edges: {mistake: image ids}, {} if they have not.
 
-    A map with broad edges is FILLED if its ground truth is thick too, because this marks areas
+    The mistake of a map is FILLED if its ground truth has broad edges too, because this marks areas
     instead of lines. Otherwise it is RAW, a map that was not thinned. The one of the two that
     applies to more than half of the soft maps is returned.
     """

@@ -112,7 +112,7 @@ class FileItem:
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the content of all files of the image, which `read` returns as bytes.
 
-        A missing prediction is replaced by `n_maps` empty maps of `kind`, which are hashed too.
+        A missing prediction is replaced by `n_maps` empty maps of `kind`, so both are hashed too.
         """
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)

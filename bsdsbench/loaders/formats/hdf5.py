@@ -88,8 +88,9 @@ class _Converter:
             fields[name] = value
             if isinstance(value, list) and CLASS not in group[name].attrs:
                 lists.append(value)
-        if len(lists) < len(fields) or len(set(map(len, lists))) != 1:  # no struct array
+        if len(lists) < len(fields) or len(set(map(len, lists))) != 1:  # a single struct
             return fields
+        # Struct k has value k of each list
         return [dict(zip(fields, values, strict=True)) for values in zip(*lists, strict=True)]
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:

@@ -106,11 +106,11 @@ def _check_shares(name: str, rows: F8) -> None:
             raise FaultError(top, fix="divide percentages by 100")
     if name != "eval_bdry_thr.txt":
         return
-    rows[(rows[:, 1] == 0) & np.isnan(rows[:, 2]), 2:] = 0
+    thresholds, recall, precision = rows.T[:3]  # views of the columns
+    rows[(recall == 0) & np.isnan(precision), 2:] = 0  # precision and F
     if np.isnan(rows[:, :3]).any():
         raise FaultError("NaN in a threshold, recall or precision, expected numbers")
-    first, last = rows[0], rows[-1]
-    if last[0] <= 1 and last[1] > first[1] and last[2] < first[2]:
+    if thresholds[-1] <= 1 and recall[-1] > recall[0] and precision[-1] < precision[0]:
         has = f"{name}: recall rises and precision falls with the threshold"
         warn(InputWarning(has, fix="the columns are thresh R P F: are R and P exchanged?"))
 

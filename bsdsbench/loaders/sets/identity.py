@@ -53,7 +53,7 @@ class Identity:
         if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
-        n_same = self.total - len(self.missing) - len(self.altered)
+        n_same = self.total - len(self.missing) - len(self.altered)  # of the similar set's images
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
         images = "1 image" if self.n_images == 1 else f"{self.n_images} images"
         return f"an unknown set, {images}{like}"

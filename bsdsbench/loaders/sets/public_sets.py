@@ -83,7 +83,7 @@ def set_folder(split: str, kind: str = "splits") -> Path:
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
-        folders: dict[str, str] = getattr(public, kind)
+        folders: dict[str, str] = getattr(public, kind)  # name of a split -> its folder in the set
         if split in folders:
             folder = cache_folder() / public.name / folders[split]
             if folder.is_dir():
@@ -127,8 +127,8 @@ def download(
     if target.is_dir() and all((target / folder).is_dir() for folder in public.splits.values()):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]  # a partial download of another URL
-    archive = target.parent / f".{name}-{url_hash}"  # must not be continued
+    url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]
+    archive = target.parent / f".{name}-{url_hash}"  # a download is resumed only from its URL
     lock = FileLock(f"{archive}.lock", timeout=0)
     try:
         with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
