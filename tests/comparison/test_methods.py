@@ -374,4 +374,4 @@ def test_a_score_undefined_in_one_run_keeps_its_column():
     for name, pred in (("s0", disk), ("s1", np.roll(disk, 1)), ("s2", disk & False)):
         runs.append(bb.evaluate_items([("a", pred, disk)], metrics="contour", name=name, workers=1))
     table = means_table([bb.Method("m", runs), bb.Method("n", runs[:1])], Spread.SD, None)
-    assert table.plain()["hd95-pooled"] == [None, 0]
+    assert table.plain()["contour_hd95-pooled"] == [None, 0]
