@@ -237,15 +237,11 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a predicted pixel to a ground-truth pixel within the radius. Its weight is the
-    integer
-
-        (gain << shift) - tie
-
-    The gain is the cost of leaving a pixel unmatched minus the cost of the pair. The tie is a
-    pseudo-random number, different for each annotator, that breaks ties between matchings of equal
-    total gain. A matching has at most n_gt edges, and `shift` is so large that n_gt ties add up to
-    less than one unit of gain. A weight has at most 60 bits. A tie gets the bits that are left, but
-    at most 24.
+    integer gain * 2^shift - tie. The gain is the cost of leaving a pixel unmatched minus the cost
+    of the pair. The tie is a pseudo-random number, different for each annotator, that breaks ties
+    between matchings of equal total gain. A matching has at most n_gt edges, and 2^shift exceeds
+    the sum of n_gt ties. A weight has at most 60 bits. A tie gets the bits that are left, but at
+    most 24.
 
     shape: rows and columns of both maps.
     offsets: the offsets at which pixels may be matched, with their costs.
@@ -261,7 +257,7 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
         raise DataError(
             f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
-    gain = (unmatched_cost - offsets.cost.ravel()) << (tie_bits + count_bits)
+    gain = (unmatched_cost - offsets.cost.ravel()) << (tie_bits + count_bits)  # times 2^shift
     salt = annotator * _ANNOTATOR_FACTOR % 2**64
     return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
 
@@ -295,7 +291,7 @@ def geometry_of(
         # A block begins `frame` tiles, of 8 pixels, above and to the left of its middle tile
         tiles_to_corner=np.uint64(frame * tile_cols + frame),
         pixels_to_corner=np.uint64(8 * frame * cols + 8 * frame),
-        margin=np.uint64(8 * frame - reach),
+        margin=np.uint64(8 * frame - reach),  # from its edge to the disk of the tile's pixel (0, 0)
         reach=np.uint64(reach),
         tile_masks=tile_masks,
         gain=gain,

@@ -318,7 +318,7 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     n_matched = n_freed = _ZERO
     for i in present:
         nodes[i].dual = 0  # in the map
-    if gt_enters:  # insert all vertices of the ground truth at step 0
+    if gt_enters:  # insert all vertices of the ground truth at step 0, as if they had been freed
         n_freed = gt_nodes.size
         for j in range(n_freed):
             freed[j] = j

@@ -46,8 +46,7 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The unit is a power of two: the finest one for which weights fit into 60 bits, but not below
-    2^-40.
+    The unit is the finest power of two for which weights fit into 60 bits, but at least 2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
