@@ -65,6 +65,17 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     return edge
 
 
+def lone_white(labels: Map) -> int:
+    """Return 255 or 65535 if it may be void in a map of regions, (H, W), and 0 otherwise.
+
+    It is then the largest label, far above the others, which lie closer together.
+    """
+    largest = int(labels.max(initial=0))
+    *gaps, last_gap = np.diff(np.unique(labels)).tolist() or [0]
+    is_lone = bool(gaps) and last_gap > max(64, 2 * max(gaps))
+    return largest if is_lone and largest in (255, 65535) else 0
+
+
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
     """Return the flag WHITE_LABELS if an (H, W) label map may be a mask, otherwise LABELS.
 

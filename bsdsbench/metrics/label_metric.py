@@ -229,6 +229,11 @@ class LabelMetric(Metric[MapOptions]):
                     problem = f"objects of the truth are numbered from 1, but one is {white}"
                     fix = Setting(f"{self.name}.ignore", white, "if it is void")
                     yield "void", f"{problem}: is it void?", fix
+                # In Cityscapes 26001 is a car, 26 cars that are not told apart, and 7 the road
+                small, large = numbers[numbers < 1000], numbers[numbers >= 1000]
+                if small.size and large.size and small[-1] < 34 and (large // 24000 == 1).all():
+                    problem = "numbers below 1000 are classes without instances (Cityscapes)"
+                    yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
             yield from _background_symptoms(known_pred, known_gt, pixels)
         if opt.unit == "class" and opt.classes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"

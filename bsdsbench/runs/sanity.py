@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
-from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.labels import lone_white, seg2bdry
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
@@ -121,7 +121,8 @@ def find_symptoms(
 
     The code is "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated
     or transposed, "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
-    "outside" if nearly all that is annotated is void. Metrics add symptoms with codes of their own.
+    "outside" if nearly all that is annotated is void, and "void" if a region probably is. Metrics
+    add symptoms with codes of their own.
     """
     if gt.parts.keys() & _AREAS:
         small = _area_thumbnails(pred, gt, protocol)
@@ -138,6 +139,12 @@ def find_symptoms(
         if np.count_nonzero(drawn[gt.valid]) < _LITTLE * np.count_nonzero(drawn):
             fix = "0 is what does not count in a field of view"
             yield "outside", "nearly all that is annotated lies in pixels that do not count", fix
+    metrics = list(metrics)
+    if protocol.gt_kind == "labels" or any(metric.segmentations for metric in metrics):
+        for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
+            problem = f"{white} is a region of the truth like its other labels: is it void?"
+            fix = "give its pixels another label, or leave them out by --valid (not of regions)"
+            yield "void", problem, fix
     for metric in metrics:
         if isinstance(metric, Diagnosed):
             yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.errors import ShapeError
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.metrics import registry
+from bsdsbench.runs.sanity import find_symptoms
 from tests.reference import contours
 
 
@@ -24,3 +27,20 @@ def test_uniform_and_thin_maps_have_no_boundary(shape):
 def test_refuses_other_ranks():
     with pytest.raises(ShapeError, match=r"shape \(2, 2, 2\), expected \(H, W\)"):
         seg2bdry(np.zeros((2, 2, 2), int))
+
+
+@pytest.mark.parametrize("metric", ["region", "superpixel", "boundary"])
+@pytest.mark.parametrize(
+    ("labels", "is_said"),
+    [((0, 1, 2, 255), True), ((0, 20, 58, 255), True), ((0, 85, 170, 255), False),
+     ((0, 255), False), ((1, 2, 3, 254), False), ((100, 180, 240, 255), False)],
+)  # fmt: skip
+def test_a_region_of_255_may_be_void(metric, labels, is_said):
+    """As in label maps of VOC, whose outlines are void."""
+    truth = np.repeat(np.uint8(labels), 60).reshape(-1, 12)
+    item = bb.GroundTruth("a", (bb.seg2bdry(truth),), (truth,))
+    protocol = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
+    found = find_symptoms(bb.Prediction("a", segs=(truth,)), item, protocol, [registry.get(metric)])
+    assert [code for code, problem, _ in found if "255 is a region" in problem] == [
+        "void"
+    ] * is_said

@@ -89,6 +89,19 @@ def test_a_lone_255_beside_objects_from_1_may_be_a_void(metric, numbers, ignore,
 
 
 @pytest.mark.parametrize("metric", OPTIONS)
+@pytest.mark.parametrize(
+    ("numbers", "is_said"),
+    [((7, 23, 26001), True), ((7, 26, 24000), True), ((24000, 26001, 26002), False),
+     ((7, 500, 26001), False), ((7, 8, 1001), False), ((7, 8, 9), False)],
+)  # fmt: skip
+def test_classes_beside_instances_of_cityscapes_are_said(metric, numbers, is_said, recwarn):
+    gt = np.repeat(np.int32([0, *numbers]), 6).reshape(4, 6)
+    scores(metric, gt, gt)
+    words = "numbers below 1000 are classes without instances (Cityscapes), but count as objects"
+    assert [words in str(w.message) for w in recwarn] == [True] * is_said
+
+
+@pytest.mark.parametrize("metric", OPTIONS)
 @pytest.mark.parametrize("side", ["prediction", "ground truth"])
 def test_objects_from_0_on_a_ground_of_minus_1_are_said(metric, side, recwarn):
     numbers = np.repeat([0, 1, 0, 2, 0], 6).reshape(5, 6)
