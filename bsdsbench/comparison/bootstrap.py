@@ -50,7 +50,7 @@ class WeightedRun:
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
-        self._every_image_once = np.ones((1, len(records)), np.int64)
+        self._every_image_once = np.ones((1, len(records)), np.int64)  # one row of weights
         self._stacks: dict[Metric, Stack] = {}  # metric -> name of counts -> (N, ...)
         for metric in map(registry.get, metrics):
             stack: Stack
@@ -71,7 +71,7 @@ class WeightedRun:
             tree = metric.all_scores(stack, weights, self._protocol)
             # `score_columns` selects the scores in the tree, which may also hold curves
             for key, _, values in metric.score_columns(tree, self._protocol):
-                finite = np.where(np.isfinite(values), values, np.nan)
+                finite = np.where(np.isfinite(values), values, np.nan)  # (S,)
                 scores.setdefault(f"{metric.name}.{key}", finite)
         return scores
 
@@ -107,9 +107,11 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
     such pairs left, all of them are matched. Arrays other than match counts stay as they are.
     """
     increased = dict(stack)
+    # Counts at the first tolerance, and at further ones if there are any
     for name in {"matches", OTHER_MATCHES} & stack.keys():
         # (..., 4), one row per map: matched and all annotated, matched and all predicted pixels
-        increased[name] = matches = stack[name].copy()
+        matches = stack[name].copy()
+        increased[name] = matches
         unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
         n_added = np.minimum(unmatched.min(axis=-1, keepdims=True), n_pairs)
         matches[..., [MATCHED_GT, MATCHED_PRED]] += n_added

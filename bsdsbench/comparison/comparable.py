@@ -67,9 +67,8 @@ def comparable(
     if severities_of_images:
         # If every run was allowed to leave out the images that it lacks, a note is enough
         is_permitted = severities_of_images == {Severity.SAID} and common is False and not strict
-        restricted = _restrict_to_shared_images(
-            runs, may_drop=bool(common) or is_permitted, has_option=common is not None
-        )
+        may_drop = bool(common) or is_permitted
+        restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     notes += _official_notes(runs)

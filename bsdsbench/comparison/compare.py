@@ -36,7 +36,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import lower_is_better, usual_scores
-from bsdsbench.results.score_tables import is_area, late_starts_note
+from bsdsbench.results.score_tables import is_ap, late_starts_note
 from bsdsbench.text import shared_names
 
 
@@ -145,7 +145,7 @@ def compare(
         images=_compare_images(metrics, sampled, sampling),
         test=test,
         notes=(*notes, *_nothing_significant(sampling, len(pairs))),
-        late_starts=_late_starts(evaluations, metrics, scores),  # notes on areas under curves
+        late_starts=_late_starts(evaluations, metrics, scores),  # notes on AP
         signatures=tuple(str(run.signature) for run in evaluations),
         shown=tuple(usual_scores(evaluations[0], scores, parts=True)),
         coverage=fewer_values([run.weighted for run in sampled], run_names, scores),
@@ -160,13 +160,14 @@ def _late_starts(
     """Return notes on the runs whose precision-recall curve starts well above recall 0.
 
     Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
-    Returns a dict from the name of each such area, such as "boundary.ap", to its note.
+    Returns a dict from the name of each AP of such a metric, such as "boundary.ap", to the note.
     """
     note_of_score = dict[str, str]()
     for metric in metrics:
-        if note := late_starts_note(runs, metric):
-            areas = [s for s in scores if s.startswith(f"{metric}.") and is_area(s)]
-            note_of_score |= dict.fromkeys(areas, note)
+        note = late_starts_note(runs, metric)  # "" if no curve starts late
+        if note:
+            ap_names = [s for s in scores if s.startswith(f"{metric}.") and is_ap(s)]
+            note_of_score |= dict.fromkeys(ap_names, note)
     return note_of_score
 
 
@@ -197,6 +198,7 @@ def _score_changes_by_solver(
         changes = {}
         if sampled.run.by_official_solver:
             with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
+            # `values` has the scores of all images by name, with the pairs that were matched
             changes = {score: abs(with_pairs[score] - v) for score, v in sampled.values.items()}
         changes_of_runs[sampled.name] = changes
     return changes_of_runs

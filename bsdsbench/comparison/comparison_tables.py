@@ -284,6 +284,7 @@ def _detectable_note(
     If `in_title` is True, a title names the metric, so that the note need not.
     """
     score = differences[0].score
+    # Of each pair of runs: the smallest difference that is significant with probability 0.8
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
     texts = sorted(f"{least:.3f}" if least >= 0.001 else f"{least:.4f}" for least in detectable)
     if not texts:

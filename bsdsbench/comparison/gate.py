@@ -102,6 +102,7 @@ class Baseline:
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": run.protocol.to_mapping(),
+            # The counts of all images, as an .npz file in text
             "counts": base64.b64encode(npz_bytes(arrays_of_run(run))).decode("ascii"),
         }
         if self.gated:
@@ -223,9 +224,8 @@ class GateResult:
             failures=str(n_failed),
         )
         for check in self.checks:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=show(self.name), name=check.score
-            )
+            names = {"classname": show(self.name), "name": check.score}
+            case = ElementTree.SubElement(suite, "testcase", names)
             if check.failed:
                 ElementTree.SubElement(case, "failure", message=str(check)).text = str(check)
         if self.notes:

@@ -266,11 +266,12 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
-        means.append(values.cell(Spread.SD))
+        means.append(values.cell(Spread.SD))  # printed as "0.780 ± 0.004 (5)"
     n_images = counted(len(pooled.records), "image")
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
+    # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    note = Spread.SD.note.replace("runs", "splits")
+    note = Spread.SD.note.replace("runs", "splits")  # "Mean ± standard deviation over runs ..."
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",

@@ -126,9 +126,8 @@ class MethodComparison(ComparedScores):
             ]
             notes = [holm_note(self.level, scores), *notes]
             fields = difference_fields(self.percent)
-            tables.append(
-                Table("differences", "Differences", fields, differences, notes=notes, n_labels=3)
-            )
+            below: Any = {"notes": notes, "n_labels": 3}
+            tables.append(Table("differences", "Differences", fields, differences, **below))
         samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
         caption = f"{images}{clusters_phrase(self)}, {samples}. Protocol: {self.protocol}"
         return [replace(table, caption=caption, reading=self.reading) for table in tables]

@@ -146,7 +146,7 @@ def published_curves() -> dict[str, PublishedCurve]:
     """Return the stored curves of published results by key (curves.json)."""
     curves = {}
     for key, stored in _read_shipped("curves.json").items():
-        recall, precision, f = stored["ods"]
+        recall, precision, f = stored["ods"]  # the point of the curve that gives ODS
         curves[key] = PublishedCurve(
             recall=np.array(stored["recall"]),
             precision=np.array(stored["precision"]),
@@ -203,7 +203,7 @@ def labelled_runs(
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
-    for source, run in zip(given, runs, strict=True):
+    for source, run in zip(given, runs, strict=True):  # a source is a folder or an Evaluation
         keys = [run.name]
         if isinstance(source, str | os.PathLike):
             keys += [str(source), os.path.basename(os.path.normpath(source))]

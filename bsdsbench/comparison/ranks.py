@@ -110,7 +110,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     different = _different_pairs(compared, score)
     names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
-    previous_last = 0
+    previous_last = 0  # the last position of the group before
     for first in range(len(names)):
         last = first
         # Extend the group as long as the next method differs from none of its members
@@ -134,9 +134,11 @@ def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]
     """
     different = set[frozenset[str]]()
     for d in compared.differences:
+        # `untestable` are the pairs with too few seeds
         is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
         excludes_0 = d.low > 0 or d.high < 0
-        if d.score == score and (d.significant(compared.level) if is_testable else excludes_0):
+        differs = d.significant(compared.level) if is_testable else excludes_0
+        if d.score == score and differs:
             different.add(frozenset((d.a, d.b)))
     return different
 

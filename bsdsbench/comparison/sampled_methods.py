@@ -96,7 +96,11 @@ def compare_score(
 def described_fields(
     runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling
 ) -> dict[str, Any]:
-    """Return the fields of `ComparedScores` that describe the images, sampling and protocol."""
+    """Return the fields of `ComparedScores` that describe the images, sampling and protocol.
+
+    "reading" is a line on how the files were interpreted, and "cluster" the group column whose
+    groups were drawn, "" if images were drawn.
+    """
     return {
         "n_images": len(runs[0].records),
         "n_boot": sampling.n_boot,

@@ -195,6 +195,7 @@ def _jackknife_interval(
     if n_units < 2 or np.isnan(replicates).any() or np.isnan(value):
         return ValueInterval(value, np.nan, np.nan)
     n = replicates.size
+    # The square is n - 1 times the variance of the replicates
     standard_error = np.sqrt((n - 1) / n * ((replicates - replicates.mean()) ** 2).sum())
     half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * standard_error)
     low, high = value - half_width, value + half_width

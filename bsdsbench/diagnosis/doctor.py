@@ -22,7 +22,7 @@ from bsdsbench.loaders.pairing import Layout, group_files
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.score_tables import is_area, late_starts_note
+from bsdsbench.results.score_tables import is_ap, late_starts_note
 from bsdsbench.runs.keywords import Plan, RunKeywords, make_plan
 from bsdsbench.text import counted
 
@@ -166,7 +166,7 @@ def _late_start_note(examination: checks.Examination) -> str:
     the curve starts at a lower recall, if the metric has no AP, or if no image was measured.
     """
     records = examination.measured
-    if not records or not any(is_area(column.key) for column in examination.metric.columns):
+    if not records or not any(is_ap(column.key) for column in examination.metric.columns):
         return ""
     run = Evaluation(examination.protocol, name="maps", records=records)
     line = late_starts_note([run], examination.metric.name)

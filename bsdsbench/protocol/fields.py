@@ -155,7 +155,8 @@ def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
         numbers = value if isinstance(value, tuple) else (value,)
         if not all(is_number(v) and accepts(v) for v in numbers):
             return False
-        return 1 <= len(set(numbers)) == len(numbers) <= MAX_SEVERAL
+        is_distinct = len(set(numbers)) == len(numbers)
+        return is_distinct and 1 <= len(numbers) <= MAX_SEVERAL
 
     return accepting(is_accepted, f"{expected}, or up to {MAX_SEVERAL} different values")
 

@@ -324,10 +324,8 @@ class Signature:
                 phrases.append(caption_of.get(WORDS[key].fields[0], text))
         annotators = " against all annotators" if self.ann == "all" else ""
         settings = f" ({'; '.join(phrases)})" if phrases else ""
-        return (
-            f"Scores were computed with bsdsbench {self.version} on {self._images()}"
-            f"{annotators}, by the protocol {self.protocol.name}{settings}."
-        )
+        scope = f"on {self._images()}{annotators}, by the protocol {self.protocol.name}{settings}"
+        return f"Scores were computed with bsdsbench {self.version} {scope}."
 
 
 @frozen

@@ -127,7 +127,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
         return []
     differences = []
     if run.protocol.stated and run.protocol.name != task.protocol and run.reference is None:
-        protocols = f"protocol {run.protocol.name}", task.protocol
+        protocols = f"protocol {run.protocol.name}", task.protocol  # of the run, of the task
         differences.append(Difference("name", *protocols, Severity.FORBIDS))
     n_images = len(run.records)
     if run.identity and run.identity.fingerprint != task.fingerprint:

@@ -220,8 +220,8 @@ class Evaluation(TabularResult):
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
-        candidates = dict(known_tasks())
-        made_for = self.provenance.task
+        candidates = dict(known_tasks())  # name -> task
+        made_for = self.provenance.task  # the task for which the run was made, or None
         if made_for is not None:
             known = candidates.get(made_for.name)
             if known is None or known.fingerprint is None:
@@ -322,8 +322,8 @@ class Evaluation(TabularResult):
         scales = detector.get("scales")
         return Signature(
             self.protocol,
-            set_name,
-            self.identity.fingerprint[:8] if self.identity else UNKNOWN,
+            set=set_name,
+            gt=self.identity.fingerprint[:8] if self.identity else UNKNOWN,
             pred="+".join(sorted(forms - {"none"})) or UNKNOWN,
             match="random" if self.reference else "1to1",
             maps=f"{n_taken_over} taken over" if has_taken_over else "",
@@ -342,6 +342,7 @@ class Evaluation(TabularResult):
         """Return one line: name, number of images, and up to four scores per metric."""
         texts = []
         for metric in self.metrics:
+            # Scores that every table shows, without thresholds and the like
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
             scores = []
             for column in columns[:4]:

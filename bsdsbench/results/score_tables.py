@@ -127,7 +127,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     for run in runs:
         if run.reference:
             lines.append(f"{run.name}: reference run, {run.provenance.about}.")
-            if not run.reference.ordered:
+            if not run.reference.ordered:  # parameter combinations instead of thresholds
                 without_order.append(run.name)
         elif run.provenance.licence or run.provenance.citation:
             line = f"{run.name}: shared counts, licence {run.provenance.licence or 'not stated'}"
@@ -185,7 +185,7 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 
     left_out : name of a run or method -> (number of counted images, {left-out image: reason}).
     """
-    named_lines = []
+    named_lines = []  # pairs of a line and the name of the run
     for name, (n, reasons) in left_out.items():
         if reasons:
             line = f"{n} of {n + len(reasons)} images; left out: {summarize_reasons(reasons)}."
@@ -207,7 +207,7 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
     """
     ids_by_reason: dict[str, list[str]] = {}
     for image_id, reason in reasons.items():
-        file, _, problem = reason.partition(": ")
+        file, _, problem = reason.partition(": ")  # of "FILE: PROBLEM"
         short_reason = problem if problem and image_id in file else reason
         if len(short_reason) > _LONG_REASON:
             short_reason = clip(short_reason.partition(", expected ")[0], _LONG_REASON)
@@ -260,7 +260,7 @@ def with_left_out(
     extended = []
     for table in tables:
         if METHOD in table.columns:
-            k = table.columns.index(METHOD)
+            k = table.columns.index(METHOD)  # its cells are names of runs
             rows = [[*row, summarize_reasons(left_out.get(str(row[k]), {}))] for row in table.rows]
             columns = [*table.columns, Field("left_out", "Left out")]
             table = replace(table, columns=columns, rows=rows)
@@ -273,16 +273,16 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
 
     Parts without a curve are left out. A run without records has only the overall curve.
     """
+    curves = {}
     by_part = registry.get(metric).scores_by_part(run.score(metric), run.protocol)
-    curves = {part: scores.get("curve") for part, scores in by_part.items()}
-    return {
-        part: curve
-        for part, curve in curves.items()
-        if isinstance(curve, PRCurve) and (run.records or not part)
-    }
+    for part, scores in by_part.items():
+        curve = scores.get("curve")
+        if isinstance(curve, PRCurve) and (run.records or not part):
+            curves[part] = curve
+    return curves
 
 
-def is_area(score: str) -> bool:
+def is_ap(score: str) -> bool:
     """Return True if a score, given by its key, is an average precision (AP)."""
     return score.rpartition(".")[2] in ("ap", "ap_mean")
 
@@ -454,7 +454,7 @@ def _score_table(
     has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
-    area_keys: list[str] = []  # fields that are areas under a curve, such as AP
+    ap_keys: list[str] = []  # keys of the fields that hold an AP
     for column in metric.part_columns if has_parts else metric.columns_of(keys_of_rows):
         is_usual = not usual_keys or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
@@ -462,8 +462,8 @@ def _score_table(
             field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
             fields.append(field)
             columns[field.key] = column
-            if is_area(column.key):
-                area_keys.append(field.key)
+            if is_ap(column.key):
+                ap_keys.append(field.key)
     table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
@@ -487,8 +487,8 @@ def _score_table(
         row_notes.append(notes_on_row)
         table_rows.append(cells)
     notes = []
-    if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", tuple(area_keys), names_columns=True))
+    if ap_keys and (line := late_starts_note(runs, metric.name)):
+        notes.append(Note(f"{line}.", tuple(ap_keys), names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
@@ -539,8 +539,8 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
         prefix + column.key.replace(".", "_"),
         column.heading,
         column.short,
-        f".{digits}f",
-        not column.lower if column.score else None,
+        format=f".{digits}f",
+        higher_is_better=not column.lower if column.score else None,
         paper=column.score,
     )
 

@@ -144,7 +144,7 @@ def read_shared_run(path: Path) -> RunArguments:
     """Read a file written by `share_run`; raise FileFormatError if it is not one or is damaged."""
     data = read_bytes(path)
     with errors_naming(path, "a run shared by bsdsbench"):
-        body, mark, stored_hash = data.rpartition(_MARK)
+        body, mark, stored_hash = data.rpartition(_MARK)  # the mark "bsdsbench:" precedes the hash
         if not mark:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")
         if stored_hash != digest(body).encode():
@@ -152,7 +152,7 @@ def read_shared_run(path: Path) -> RunArguments:
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)
-        for name in content.get("steps", ()):
+        for name in content.get("steps", ()):  # names of the arrays that are packed
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpack_counts(arrays[name])
@@ -185,6 +185,7 @@ def download_shared_run(address: str) -> Path:
     name = Path(urlsplit(url).path).name
     if not url.startswith("https://") or not name:
         raise DataError(f"{show(address)}: expected the address of a file, https://...")
+    # Each URL has a folder of its own, with the file and its hash
     folder = cache_folder().parent / "shared" / hashlib.sha256(url.encode()).hexdigest()[:16]
     hash_file = folder / "sha256"
     stored_hash = None

@@ -291,7 +291,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
                     progress(min(n_written, len(run.records)), len(run.records), name)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
-    run._stacks.clear()  # as large as the records
+    run._stacks.clear()  # stacked counts, which take as much memory as the records
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
@@ -418,7 +418,7 @@ def unpack_record(data: bytes) -> ImageRecord:
     Raises ValueError or TypeError if the bytes are damaged.
     """
     line, _, array_bytes = data.partition(b"\n")
-    *values, evidence, arrays, groups = json.loads(line)
+    *values, evidence, arrays, groups = json.loads(line)  # `values` are those of _FIELDS
     fields = dict(zip(_FIELDS.values(), values, strict=True))
     fields["size"] = tuple(fields["size"])
     counts: dict[str, Any] = {}
@@ -430,7 +430,7 @@ def unpack_record(data: bytes) -> ImageRecord:
     others = {}
     for name, pred_row, gt_row in evidence:
         others[name] = Sides(Evidence.of_row(*pred_row), Evidence.of_row(*gt_row))
-    pred, gt = others.pop("")
+    pred, gt = others.pop("")  # "": the evidence for the first metric
     return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=others)
 
 
@@ -573,7 +573,7 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
         metric_name, _, name = key.partition(".")
         metric = registry.get(metric_name)
         (array,) = Counts(**{name: stored}).values()  # checks the array
-        if name in metric.shared and (array == array[:1]).all():
+        if name in metric.shared and (array == array[:1]).all():  # such as the thresholds
             array = np.broadcast_to(array[:1].copy(), array.shape)
         for counts_of_image, row in zip(counts, array, strict=True):
             values = np.asarray(row)  # a row may be a single number

@@ -201,7 +201,7 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
 def render(tables: Sequence[Table], text_format: str) -> str:
     """Convert tables to text in a format of TABLE_FORMATS. Raises DataError for several in CSV."""
     convert = TABLE_FORMATS[text_format]
-    if convert is not None:
+    if convert is not None:  # None: CSV, which has one table per file
         return convert(tables)
     if len(tables) > 1:
         names = ", ".join(table.key for table in tables)

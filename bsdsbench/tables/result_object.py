@@ -103,9 +103,8 @@ class TabularCurve(ReadOnly, TabularResult):
 
     def points(self) -> dict[str, NDArray[Any]]:
         """Return the 1-D arrays of the curve by field name, each (K,) for K points."""
-        return {
-            k: v for k, v in self._fields().items() if isinstance(v, np.ndarray) and v.ndim == 1
-        }
+        values = self._fields().items()
+        return {k: v for k, v in values if isinstance(v, np.ndarray) and v.ndim == 1}
 
     def numbers(self) -> dict[str, float]:
         """Return the fields that are numbers, such as areas and totals, by name."""

@@ -164,7 +164,7 @@ class Table:
         Notes on rows that have the same text are merged into one, about those of their columns that
         the table has. If it has none of them, the note is dropped.
         """
-        keys_by_text: dict[str, set[str]] = {}
+        keys_by_text: dict[str, set[str]] = {}  # text of a note -> keys of its columns
         for notes_on_row in self.row_notes:
             for note in notes_on_row:
                 keys_by_text.setdefault(note.text, set()).update(note.columns)
