@@ -12,6 +12,8 @@ from bsdsbench.images import Map, Prediction, binary_map, one_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
 from bsdsbench.tables.read_only import ReadOnly
 
+_FRACTION = 0.1  # a smaller distance is hardly in pixels; correspondPixels takes fractions
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Match(ReadOnly):
@@ -113,6 +115,9 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     gt = binary_map(one_map(gt, "ground truth"), "ground truth")
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
+    if 0 < max_dist_px < _FRACTION:
+        fix = f"{max_dist_px * np.hypot(*gt.shape):.3g}, if it is a fraction of the diagonal"
+        warn(InputWarning(f"max_dist_px {max_dist_px:g}: only equal pixels match", fix=fix))
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)  # flat indices of the pixels of each pair
     row, col = np.divmod(pred_at, bmap.shape[1])
     gt_row, gt_col = np.divmod(gt_at, bmap.shape[1])

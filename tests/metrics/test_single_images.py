@@ -37,6 +37,14 @@ def test_masked_arrays_are_refused_by_measures_of_masks():
         refused("a masked array", bb.contour.measure, "dice", *pair, ignore=255)
 
 
+def test_a_fraction_of_the_diagonal_in_pixels_is_said():
+    """As correspondPixels takes it."""
+    line = np.eye(30, 40)
+    with pytest.warns(InputWarning, match="max_dist_px 0.0075: .* .0.375, if it is a fraction"):
+        assert bb.match_boundaries(line, line, 0.0075).n_matched == 30
+    assert bb.match_boundaries(line, line, 0.5).n_matched == 30
+
+
 @pytest.mark.parametrize("function", ["boundary_counts", "pixel_counts", "boundary_errors"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_masks_of_0_and_1_are_said(function, dtype):
