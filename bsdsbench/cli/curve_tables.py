@@ -281,8 +281,9 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
 
     samples: name of a curve -> labels and scores.
 
-    The second table has the p-values of DeLong's test. It contains only pairs with the same labels
-    and clusters; other pairs are reported on standard error. If an interval cannot be computed, the
+    The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
+    order if a file has none. The table contains only pairs with the same ids, labels and clusters;
+    other pairs are reported on standard error. If an interval cannot be computed, the
     reason is printed there, and [] is returned.
     """
     from bsdsbench.curves import delong
@@ -304,14 +305,17 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
             if high < 0.5:
                 fix = "negate the scores (distances?), or exchange the labels"
                 say(f"{name}: most negatives have a higher score than positives: {fix}")
-        for (name_a, a), (name_b, b) in combinations(samples.items(), 2):
-            if a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters:
+        for (name_a, a), (name_b, given) in combinations(samples.items(), 2):
+            b = given.in_order_of(a)  # the test is of pairs of scores
+            are_other_ids = a.ids and b.ids and a.ids != b.ids
+            are_alike = a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters
+            if are_alike and not are_other_ids:
                 test = delong(a.labels, a.scores, b.scores, reading=reading, clusters=a.clusters)
                 difference = Estimate(test.difference, test.low, test.high)
                 pair_rows.append([name_a, name_b, difference, test.p])
             else:
-                reason = "other labels, or in another order, so their areas are not compared"
-                say(f"{name_a}, {name_b}: {reason}")
+                reason = "other ids" if are_other_ids else "other labels, or in another order"
+                say(f"{name_a}, {name_b}: {reason}, so their areas are not compared")
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
         return []

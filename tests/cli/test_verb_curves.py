@@ -336,6 +336,20 @@ def test_an_input_is_not_overwritten(run, scores):
     assert "scores.csv: is one of the inputs, expected another file" in err
 
 
+def test_rows_are_paired_by_their_ids(run, tmp_path):
+    """Equal labels in the same order are not the same samples."""
+    rows = [f"{k},{k % 2},{k * 37 % 11}" for k in range(40)]
+    mixed = [row for pair in zip(rows[::2][::-1], rows[1::2][::-1], strict=True) for row in pair]
+    others = [f"x{row}" for row in rows]
+    for name, order in {"a": rows, "b": mixed, "c": rows[::-1], "d": others}.items():
+        (tmp_path / name).write_text("\n".join(["id,label,score", *order]))
+    for other in "bc":
+        code, out, _ = run(tmp_path / "a", tmp_path / other, "--kind", "roc", "--format", "json")
+        (difference,) = json.loads(out)["differences"]
+        assert (code, difference["difference_low"], difference["difference_high"]) == (0, 0, 0)
+    assert "a, d: other ids" in run(tmp_path / "a", tmp_path / "d", "--kind", "roc")[2]
+
+
 def test_negated_scores_are_said(run, tmp_path):
     path = tmp_path / "distances.csv"
     path.write_text("label,score\n" + "".join(f"{k % 2},{-(k % 2) - k / 90}\n" for k in range(40)))

@@ -62,6 +62,18 @@ def test_a_header_of_numbers_and_weights_are_said(read):
         assert read("y_true,y_prob,sample_weight\n1,0.5,3\n") == [[1], [0.5]]
 
 
+def test_ids_are_distinct(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,patient,image,label,score\nnet,p1,x,1,0.5\nnet,p2,y,0,0.25\n")
+    sample = read_scores(path, cluster="patient")
+    assert (sample.ids, sample.clusters) == (("x", "y"), ("p1", "p2"))
+    path.write_text("image,label,score\ny,0,0.1\nx,1,0.9\n")
+    ordered = read_scores(path).in_order_of(sample)
+    assert (ordered.ids, ordered.scores.tolist()) == (("x", "y"), [0.9, 0.1])
+    path.write_text("image,label,score\nx,0,0.1\nx,1,0.9\n")
+    assert read_scores(path).ids is None
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -27,6 +27,7 @@ _EXPECTED = "expected a label and a score in each row"
 _LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
 _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
 _SCORE_NAMES |= {"proba", "probability", "logit", "confidence"}
+_ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
 
 
@@ -37,6 +38,20 @@ class LabelsAndScores(NamedTuple):
     scores: F8  # (n,)
     counts: F8 | None = None  # (n,), how many instances each sample stands for; None: no column
     clusters: tuple[str, ...] | None = None  # (n,), the group of each sample; None: no column
+    ids: tuple[str, ...] | None = None  # (n,), distinct; None: no column with a name in _ID_NAMES
+
+    def in_order_of(self, other: LabelsAndScores) -> LabelsAndScores:
+        """Return the samples in the order in which another file has their ids.
+
+        They are returned unchanged if a file has no ids, or if the ids differ.
+        """
+        if self.ids == other.ids or not (self.ids and other.ids and {*self.ids} == {*other.ids}):
+            return self
+        row_of_id = {sample_id: row for row, sample_id in enumerate(self.ids)}
+        order = [row_of_id[sample_id] for sample_id in other.ids]
+        clusters = self.clusters and tuple(self.clusters[row] for row in order)
+        counts = None if self.counts is None else self.counts[order]
+        return LabelsAndScores(self.labels[order], self.scores[order], counts, clusters, other.ids)
 
 
 def read_scores(
@@ -48,8 +63,8 @@ def read_scores(
     number, that row is a header with the names of a label column (label, y_true, target ...) and a
     score column (score, y_score, confidence ...). Without a header there are exactly two columns,
     the label first. The words true, yes and positive mean the label 1; false, no and negative 0.
-    Beside another separator, a comma is the decimal mark. A column of weights is not used, which
-    gives an InputWarning.
+    Beside another separator, a comma is the decimal mark. A column called id, image, file ... whose
+    cells are distinct has the ids. A column of weights is not used, which gives an InputWarning.
 
     - count: name of the column with each sample's number of instances, if any
     - cluster: name of the column with each sample's group, if any
@@ -93,19 +108,18 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     if names == ["0", "1"] and all("." in line for line in text.split()[1:]):
         has = f"line 1: {first_line}, the sample of label 0 and score 1, or the header of pandas?"
         raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
-    for name in names:
-        if name.lower() in _WEIGHTS and name not in (count, cluster):
-            warn(InputWarning(f"column {name!r} is not used: every row counts once"))
     columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
     cluster_column = None if cluster is None else names.index(cluster)
+    id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
+    # Index of a column -> its cells
+    texts: dict[int, list[str]] = {k: [] for k in (*id_columns, cluster_column) if k is not None}
     values = array("d")  # of all rows, one after another; reshaped at the end
-    clusters = list[str]()
     for row in rows:
         if len(row) != len(names):
             fault = f"{len(row)} columns, expected {len(names)}"
             raise FaultError(f"line {lines.line_num}: {fault}")
-        if cluster_column is not None:
-            clusters.append(row[cluster_column].strip())
+        for k, cells in texts.items():
+            cells.append(row[k].strip())
         label = row[columns[0]]
         row[columns[0]] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
         try:
@@ -126,7 +140,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         labels=table[:, 0].copy(),
         scores=table[:, 1].copy(),
         counts=None if count is None else table[:, 2].copy(),
-        clusters=tuple(clusters) or None,
+        clusters=None if cluster_column is None else tuple(texts[cluster_column]),
+        ids=next((tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])), None),
     )
 
 
@@ -136,7 +151,7 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     `names` are the cells of the first row, which is a header unless one of them is a number. Labels
     and scores are the columns with a name in _LABEL_NAMES and _SCORE_NAMES, in any case; if there
     is none, they are the first and the second of two columns. Raises FaultError if one of these
-    columns, or the column `cluster`, is missing.
+    columns, or the column `cluster`, is missing. A column of weights gives an InputWarning.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):
@@ -153,6 +168,9 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     for name in (count, cluster):
         if name is not None and name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
+    for name in names:
+        if name.lower() in _WEIGHTS and name not in (count, cluster):
+            warn(InputWarning(f"column {name!r} is not used: every row counts once"))
     return columns if count is None else [*columns, names.index(count)]
 
 
