@@ -194,15 +194,15 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
         raise FaultError(f"claims {size} values of {itemsize} bytes, expected at most {most}")
 
 
-class Budget:
+class DecodedBytes:
     """A counter of the decoded bytes of a file, limited to MAX_DECODED_BYTES."""
 
-    spent = 0
+    total = 0
 
-    def spend(self, count: int) -> None:
+    def add(self, count: int) -> None:
         """Add `count` bytes, or raise FaultError if the total then exceeds the limit."""
-        self.spent += count
-        if self.spent > MAX_DECODED_BYTES:
+        self.total += count
+        if self.total > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 

@@ -20,7 +20,7 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
+from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.nms_recipes import RECIPES
@@ -385,9 +385,9 @@ def many_to_one_counts(
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
     tolerance = with_tolerance(protocol.radius((rows, cols)))  # in pixels
-    # The boundary map at each threshold, from the highest down, as `events`: the pixels that enter
+    # The boundary map at each threshold, from the highest down, as `changes`: the pixels that enter
     # or leave it from one threshold to the next
-    thresholds, events, _ = threshold_events(
+    thresholds, changes, _ = threshold_changes(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
     is_marked = gt_maps.any(axis=0)  # by any annotator
@@ -407,7 +407,7 @@ def many_to_one_counts(
     # pred and total pred at each threshold, from the highest down.
     n_near = np.zeros(is_marked.shape, np.int32)
     from_highest = np.empty((3, thresholds.size), np.int64)
-    count_near_pixels(events, n_annotators, is_correct, dy, dx, n_near, from_highest)
+    count_near_pixels(changes, n_annotators, is_correct, dy, dx, n_near, from_highest)
     matched_gt, matched_pred, total_pred = from_highest[:, ::-1]  # by ascending threshold
     total_gt = np.full(thresholds.size, n_annotators.sum())
     counts = np.column_stack([matched_gt, total_gt, matched_pred, total_pred])

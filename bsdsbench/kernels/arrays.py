@@ -15,13 +15,13 @@ U8 = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
 
 
-class Events(NamedTuple):
+class MapChanges(NamedTuple):
     """The pixels that enter or leave a bool map (H, W) at each of n steps, from an empty map on.
 
     A step is the change from one threshold to the next, the highest first. Step k has the changes
-    (events) start[k] : start[k + 1], in any order. A pixel changes at most once per step.
+    start[k] : start[k + 1], in any order. A pixel changes at most once per step.
     """
 
     start: I8  # (n + 1,)
-    pixel: I4  # (events,): the flat index of the pixel that changes
-    added: Bool  # (events,): True if the pixel enters the map, False if it leaves
+    pixel: I4  # (changes,): the flat index of the pixel that changes
+    added: Bool  # (changes,): True if the pixel enters the map, False if it leaves

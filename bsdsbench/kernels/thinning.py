@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import I8, U8, Bool, Events
+from bsdsbench.kernels.arrays import I8, U8, Bool, MapChanges
 from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
@@ -43,18 +43,18 @@ class _Workspace(NamedTuple):
     changed: I8  # (tiles,): list of the tiles in which the current subiteration deletes pixels
 
 
-class SizedEvents(NamedTuple):
+class SizedChanges(NamedTuple):
     """The changes of a map from each of n thresholds to the next, and its number of pixels."""
 
-    events: Events
+    changes: MapChanges
     size: I8  # (n,): the number of pixels of the map at each threshold, the highest first
 
 
 def thin_map(bmap: Bool) -> Bool:
     """Thin a bool map (H, W) to convergence, like MATLAB's bwmorph(bmap, 'thin', Inf)."""
-    events = thinning_events(bmap.astype(np.int16), 1).events  # with a single threshold
+    changes = thinning_changes(bmap.astype(np.int16), 1).changes  # with a single threshold
     thinned = np.zeros(bmap.shape, bool)
-    thinned.ravel()[events.pixel] = True
+    thinned.ravel()[changes.pixel] = True
     return thinned
 
 
@@ -63,9 +63,9 @@ def thin_each(bmaps: Bool) -> Bool:
     return np.stack([thin_map(bmap) for bmap in bmaps]) if len(bmaps) else bmaps.copy()
 
 
-def thinning_events(
+def thinning_changes(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
-) -> SizedEvents:
+) -> SizedChanges:
     """Thin a map at each of n thresholds, and return the changes from each to the next lower one.
 
     levels (H, W): the number of thresholds that each pixel reaches, from `thresholding.levels`. A
@@ -87,7 +87,7 @@ def thinning_events(
     switched_on = flat[np.argsort(step, kind="stable")].astype(np.int32)
     if not do_thin or flat.size == 0:
         added = np.ones(flat.size, np.bool_)
-        return SizedEvents(Events(start, switched_on, added), start[1:])
+        return SizedChanges(MapChanges(start, switched_on, added), start[1:])
     change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     capacity = _EVENTS_PER_PIXEL * flat.size + 64  # 64 pixels, a word, are compared at a time
     while True:
@@ -97,23 +97,24 @@ def thinning_events(
             break
         capacity *= 2  # the arrays were too short: start again
     n_changes = change_start[n]
-    return SizedEvents(Events(change_start, pixel[:n_changes], added[:n_changes]), size)
+    return SizedChanges(MapChanges(change_start, pixel[:n_changes], added[:n_changes]), size)
 
 
-def stack_events(bmaps: Bool) -> Events:
+def stack_changes(bmaps: Bool) -> MapChanges:
     """Return the pixel changes between successive maps of T bool maps (T, H, W), last map first.
 
     Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. Unlike
-    `thinning_events`, this does not thin the maps, and they need not contain each other.
+    `thinning_changes`, this does not thin the maps, and they need not contain each other.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
-        return Events(np.zeros(n_maps + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.bool_))
+        no_pixel, no_flag = np.zeros(0, np.int32), np.zeros(0, np.bool_)
+        return MapChanges(np.zeros(n_maps + 1, np.int64), no_pixel, no_flag)
     maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]  # in the order of the steps
     before = np.concatenate([np.zeros_like(maps[:1]), maps[:-1]])
     step, pixel = np.nonzero(maps != before)
     start = np.searchsorted(step, np.arange(n_maps + 1))
-    return Events(start, pixel.astype(np.int32), maps[step, pixel])
+    return MapChanges(start, pixel.astype(np.int32), maps[step, pixel])
 
 
 def _new_workspace(is_on: Bool, near: U8) -> _Workspace:

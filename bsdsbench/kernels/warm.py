@@ -57,10 +57,10 @@ def _compile_remaining_kernels() -> None:
     This runs in a child process, while its parent compiles the kernels that match pixels.
     """
     from bsdsbench.kernels.bits import count_set_bits
-    from bsdsbench.kernels.thinning import thinning_events
+    from bsdsbench.kernels.thinning import thinning_changes
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
     count_set_bits(np.zeros((1, 1), np.uint64))
     soft = np.eye(4)
-    thinning_events(levels(soft, np.array([0.5])), 1)
+    thinning_changes(levels(soft, np.array([0.5])), 1)

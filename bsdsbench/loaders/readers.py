@@ -34,7 +34,7 @@ from bsdsbench.images import (
     labels_to_integers,
     same_shape,
 )
-from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
+from bsdsbench.io import DecodedBytes, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
 from bsdsbench.loaders.formats import class_files, depth_files, line_files, pictures
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
@@ -111,7 +111,7 @@ def _read_map(
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
     segs: list[Map] = []  # (H, W) each
-    budget = Budget()  # limits the bytes of all maps together
+    decoded_bytes = DecodedBytes()  # limits the bytes of all maps together
     for file in paths:
         palette = pictures.Palette.INDICES if kind == "labels" else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(file, palette, what="a prediction", read=read)
@@ -130,7 +130,7 @@ def _read_map(
                 pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
             for labels in content if has_several else [content]:
                 segs.append(_to_labels(labels))
-                budget.spend(segs[-1].nbytes)
+                decoded_bytes.add(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
             # Checked after each file, so that the error names that file
@@ -403,7 +403,7 @@ def _read_annotators(
     annotations: list[Annotation] = []
     crack = None
     for path in paths:
-        suffix, budget = path.suffix.lower(), Budget()  # limits the bytes decoded from a file
+        suffix, decoded_bytes = path.suffix.lower(), DecodedBytes()  # limits those of a file
         is_regions = options.kind is Kind.REGIONS
         palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
@@ -429,7 +429,8 @@ def _read_annotators(
                 what = f"annotation {number}"
                 annotation = parse_annotation(drawing, options, what, path.name, is_bsds)
                 labels = annotation.labels
-                budget.spend(annotation.edges.nbytes + (0 if labels is None else labels.nbytes))
+                label_bytes = 0 if labels is None else labels.nbytes
+                decoded_bytes.add(annotation.edges.nbytes + label_bytes)
                 annotations.append(annotation)
             # Joined after each file, so that an error names that file
             gt = join_annotations(image_id, paths[0], annotations)

@@ -60,7 +60,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.transforms.maps import clean, prepare
 
 if TYPE_CHECKING:
-    from bsdsbench.kernels.arrays import U8, Events
+    from bsdsbench.kernels.arrays import U8, MapChanges
 
 # Kernels are imported inside functions, so that scores can be read and shown without loading them
 CURVE_COLUMNS = (
@@ -401,14 +401,15 @@ def _count_boundaries(
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
     widest = prepare_truth(gt_maps, max(radii))
-    # `events`: the pixels that enter or leave the predicted map, from the highest threshold on
-    thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
+    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
+    at_thresholds = threshold_changes(pred, shape, protocol, widest.near, dropped, valid)
+    thresholds, changes, size = at_thresholds
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
     tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(events, target)  # from the highest threshold on
+        matched_gt, matched_pred = match_steps(changes, target)  # from the highest threshold on
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
@@ -465,12 +466,12 @@ def boundary_match_maps(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
-    # `events`: the pixels that enter or leave the predicted map between thresholds
-    thresholds, events, _ = threshold_events(pred, shape, protocol, valid=valid)
+    # `changes`: the pixels that enter or leave the predicted map between thresholds
+    thresholds, changes, _ = threshold_changes(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image and pred.kind != "segs":
         bmap = np.ones(shape, bool) if valid is None else valid
     elif threshold in thresholds:
-        bmap = rebuild_maps(events, shape)[int(np.argmax(thresholds == threshold))]
+        bmap = rebuild_maps(changes, shape)[int(np.argmax(thresholds == threshold))]
     else:
         raise DataError(f"threshold {threshold:g}: expected one that boundary_counts returns")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
@@ -499,22 +500,22 @@ def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
     return np.stack([seg2bdry(s, valid) for s in pred.segs])
 
 
-class ThresholdEvents(NamedTuple):
-    """The boundary map at each of T thresholds, see `threshold_events`."""
+class ThresholdChanges(NamedTuple):
+    """The boundary map at each of T thresholds, see `threshold_changes`."""
 
     thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
-    events: Events  # the pixels that each step adds to the map or removes from it
+    changes: MapChanges  # the pixels that each step adds to the map or removes from it
     size: I8  # (T,), the number of boundary pixels after each step
 
 
-def threshold_events(
+def threshold_changes(
     pred: Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
     near: U8 | None = None,
     dropped: Bool | None = None,
     valid: Bool | None = None,
-) -> ThresholdEvents:
+) -> ThresholdChanges:
     """Compute the boundary map of a prediction at each threshold, as changes between thresholds.
 
     A soft map is thresholded and, if `protocol.thin`, thinned. If `protocol.whole_image`, the first
@@ -527,8 +528,8 @@ def threshold_events(
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
-    Returns T ascending `thresholds`; `events`, the pixels that enter and leave the map at each of T
-    steps, from the highest threshold (step 0, from an empty map) to the lowest; and `size` (T,),
+    Returns T ascending `thresholds`; `changes`, the pixels that enter and leave the map at each of
+    T steps, from the highest threshold (step 0, from an empty map) to the lowest; and `size` (T,),
     the number of all boundary pixels after each step, including those that `near` leaves out.
     Raises ShapeError if the size of the prediction is not `shape`.
     """
@@ -541,7 +542,7 @@ def threshold_events(
     if pred.kind == "segs":
         bmaps = boundaries_of_segs(pred, valid)
         thresholds = np.arange(1.0, len(bmaps) + 1)
-        events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
+        changes = thinning.stack_changes(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
         # Without a threshold 0. Cuts are the smallest values that count as boundary
@@ -551,35 +552,35 @@ def threshold_events(
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
         level = thresholding.levels(soft, cuts)  # (H, W), number of thresholds each pixel reaches
-        events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
+        changes, size = thinning.thinning_changes(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
-            events = thinning.stack_events(clean(rebuild_maps(events, shape)))
-    # Step k has the events start[k] .. start[k + 1] - 1: `pixel`, flat indices; `added` or removed
+            changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
+    # Step k has the changes start[k] .. start[k + 1] - 1: `pixel`, flat indices; `added` or removed
     if dropped is not None:
-        is_kept = ~np.ravel(dropped)[events.pixel]
-        start = np.r_[0, np.cumsum(is_kept)][events.start]  # numbers of kept events before a step
-        events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
+        is_kept = ~np.ravel(dropped)[changes.pixel]
+        start = np.r_[0, np.cumsum(is_kept)][changes.start]  # numbers of kept changes before a step
+        changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
     if size is None or protocol.clean or dropped is not None:  # count the pixels that are left
-        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # before each step
-        n_removed = events.start - n_added
+        n_added = np.r_[0, np.cumsum(changes.added)][changes.start]  # before each step
+        n_removed = changes.start - n_added
         size = (n_added - n_removed)[1:]
-    return ThresholdEvents(thresholds, events, size)
+    return ThresholdChanges(thresholds, changes, size)
 
 
-def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
+def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
-    events: the flat indices `pixel` of the pixels that enter or leave the map. Step k, from the
+    changes: the flat indices `pixel` of the pixels that enter or leave the map. Step k, from the
         k-th highest threshold to the next (step 0: from an empty map), has those at
         start[k] : start[k + 1].
     shape: (H, W).
 
     Returns bool (T, H, W), from the lowest to the highest threshold.
     """
-    n_steps = events.start.size - 1
-    step_of_event = np.repeat(np.arange(n_steps), np.diff(events.start))
+    n_steps = changes.start.size - 1
+    step_of_change = np.repeat(np.arange(n_steps), np.diff(changes.start))
     has_changed = np.zeros((n_steps, math.prod(shape)), bool)  # at each step
-    has_changed[step_of_event, events.pixel] = True
+    has_changed[step_of_change, changes.pixel] = True
     # A pixel is on after a step if it has changed an odd number of times so far
     from_highest = np.logical_xor.accumulate(has_changed)
     return np.ascontiguousarray(from_highest[::-1]).reshape(-1, *shape)

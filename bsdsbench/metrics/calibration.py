@@ -22,7 +22,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
-from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
+from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -117,7 +117,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify the pixels as correct, false or missed at each of several thresholds.
 
         The thresholds are the edges between bins. With a single bin, which has none, it is 0.5.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
-from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
+from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.matches import given_prediction
-from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, changes_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
@@ -38,7 +38,7 @@ def pixel_classes(
     *,
     errors: bool,
     dropped: Bool | None = None,
-) -> dict[str, DrawnSteps]:
+) -> dict[str, OverlaySteps]:
     """Classify the boundary pixels as matched, false or missed at each threshold, for overlays.
 
     A predicted pixel is matched or false. A pixel that is only annotated is missed if the pixel of
@@ -50,7 +50,7 @@ def pixel_classes(
     errors: if True, the classes of false and missed pixels are those of `ERROR_CODES`, such as
         "duplicate", which tell why they are wrong; if False, they are FALSE and MISSED.
 
-    Returns {"steps": DrawnSteps}, with a step for each threshold. It is a dict because this
+    Returns {"steps": OverlaySteps}, with a step for each threshold. It is a dict because this
     function can replace `boundary_counts` as the `counter` of a metric.
     """
     from bsdsbench.kernels.bits import count_set_bits, unpack
@@ -62,11 +62,12 @@ def pixel_classes(
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)  # its `near`: the pixels within the radius, as bits
     around = prepare_surroundings(target, radius)  # its `near`: those within twice the radius
-    # `events` are the pixels that enter or leave the predicted map at each of T steps, from the
+    # `changes` are the pixels that enter or leave the predicted map at each of T steps, from the
     # highest threshold to the lowest. `pixel_bits` holds rows of bits, such as `matched` and
     # `false`, in which bit k tells whether a pixel is matched (or false) at step k
-    thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
-    n_steps, pixel_bits = thresholds.size, match_by_pixel(events, target, around)
+    at_thresholds = threshold_changes(pred, shape, protocol, dropped=dropped, valid=valid)
+    thresholds, changes, size = at_thresholds
+    n_steps, pixel_bits = thresholds.size, match_by_pixel(changes, target, around)
     is_predicted = pixel_bits.row_of.ravel() >= 0  # at any step
     pred_pixel, gt_pixel = np.flatnonzero(is_predicted), target.vertices.pixel
     is_drawn = is_predicted.copy()  # predicted or annotated
@@ -94,14 +95,14 @@ def pixel_classes(
         np.bitwise_or.at(code_bits, np.searchsorted(pixel, pixels), bits)
         classes[unpack(code_bits, n_steps)] = code
 
-    # A backwards matching starts at the lowest threshold, `events` and `size` at the highest
+    # A backwards matching starts at the lowest threshold, `changes` and `size` at the highest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
     matched_gt = pixel_bits.matched_gt[ascending]
     matched_pred = count_set_bits(pixel_bits.matched)[0, :n_steps][ascending]
     total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
-    changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
-    return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
+    class_changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
+    return {"steps": OverlaySteps(thresholds, matches, *class_changes, areas=False)}
 
 
 def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
@@ -183,10 +184,11 @@ def boundary_errors(
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
     around = unmatched.prepare_surroundings(target, radius)
-    # `events`: the pixels that enter or leave the predicted map, from the highest threshold on
-    thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
+    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
+    at_thresholds = threshold_changes(pred, shape, protocol, around.near, dropped, valid)
+    thresholds, changes, size = at_thresholds
     agreement = unmatched.agreement_of(target)  # class of each annotated pixel, or NO_CLASS (-1)
-    errors = unmatched.classify_steps(events, size, target, around, agreement)
+    errors = unmatched.classify_steps(changes, size, target, around, agreement)
     total_gt = np.full(thresholds.size, target.vertices.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS

@@ -38,7 +38,7 @@ from bsdsbench.metrics.label_maps import (
     number_pieces,
     void_of,
 )
-from bsdsbench.metrics.pixel_steps import DrawnSteps
+from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
@@ -149,7 +149,7 @@ class LabelMetric(Metric[MapOptions]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed, for each class.
 
         Masks have one class, the foreground. If overlays show distances (`spacing_of` is not None),

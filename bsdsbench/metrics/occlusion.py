@@ -22,7 +22,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
-from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_events, truth_maps
+from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_changes, truth_maps
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear
@@ -120,9 +120,9 @@ class OcclusionMetric(CurveMetric[None]):
         if counter is not None:
             thresholds_above_0 = protocol.thresholds[int(protocol.whole_image) :]
             further = counter(resized, gt, protocol.replace(thresholds=thresholds_above_0))
-        # The boundary maps bool (T, H, W), from the changes (`events`) between thresholds
-        thresholds, events, _ = threshold_events(resized, shape, protocol)
-        maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
+        # The boundary maps bool (T, H, W), from the pixels that change between thresholds
+        thresholds, changes, _ = threshold_changes(resized, shape, protocol)
+        maps, radius = rebuild_maps(changes, shape), protocol.radius(shape)
         # Columns: matched_gt, total_gt, matched_pred, total_pred, right_gt, right_pred
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):

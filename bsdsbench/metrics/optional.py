@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.errors import Fix, InputWarning
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.pixel_steps import DrawnSteps
+from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
@@ -70,7 +70,7 @@ class DrawsPixels(typing.Protocol[OptIn]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed, consistently with `count`."""
 
 

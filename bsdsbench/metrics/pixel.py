@@ -27,7 +27,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
 from bsdsbench.metrics.matches import given_prediction
-from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_maps, steps_of_soft
+from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_maps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -62,7 +62,7 @@ class _PixelCounts(Metric[Opt]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed at each threshold of the protocol.
 
         If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation. Void

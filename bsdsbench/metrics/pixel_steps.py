@@ -47,7 +47,7 @@ class StepScores(NamedTuple):
     f: F8
 
 
-class DrawnSteps(NamedTuple):
+class OverlaySteps(NamedTuple):
     """The class of each pixel at T steps (thresholds or parts), stored as changes between steps."""
 
     thresholds: F8  # (T,), ascending; if the steps are parts, their numbers
@@ -90,7 +90,7 @@ class DrawnSteps(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The class changes of all pixels; the fields are those of `DrawnSteps`."""
+    """The class changes of all pixels; the fields are those of `OverlaySteps`."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -120,7 +120,7 @@ def changes_of(
 
 def steps_of_soft(
     thresholds: F8, n_reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
-) -> DrawnSteps:
+) -> OverlaySteps:
     """Classify the pixels of a soft map at each of T ascending thresholds.
 
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
@@ -154,10 +154,10 @@ def steps_of_soft(
     # At step k, pixels with n_reached from k + 1 on are predicted: sum each histogram from its end
     matched, predicted = (n[::-1].cumsum()[-2::-1] for n in (marked, pixels))
     matches = _matches_of(matched, predicted, masks)
-    return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
+    return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
 
 
-def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = None) -> DrawnSteps:
+def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -> OverlaySteps:
     """Classify the pixels of T binary maps, one per threshold, as correct, false or missed.
 
     maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
@@ -171,7 +171,7 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = 
     changes = changes_of(classes, masks.shape[1:])
     matched = (maps * masks.sum(axis=0)).sum(axis=(1, 2))
     matches = _matches_of(matched, np.count_nonzero(maps, axis=(1, 2)), masks)
-    return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks))
+    return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks))
 
 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
@@ -183,7 +183,7 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
 
 
 def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
-    """Return the counts `DrawnSteps.matches`, (T, 4), all summed over annotators.
+    """Return the counts `OverlaySteps.matches`, (T, 4), all summed over annotators.
 
     The columns are matched and all annotated pixels, matched and all predicted pixels.
 

@@ -38,7 +38,7 @@ from bsdsbench.images import (
     without_void,
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
-from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
+from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -200,7 +200,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed at each threshold 0, 1/255, .. 1."""
         valid = gt.parts.get("valid")
         value = _prepare_map(pred, valid, protocol, opt)

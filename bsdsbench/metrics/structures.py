@@ -34,7 +34,7 @@ from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair, Spacing
-from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, changes_of
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -256,7 +256,7 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify each pixel of the two masks as correct, false or missed."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
@@ -343,7 +343,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-    ) -> DrawnSteps:
+    ) -> OverlaySteps:
         """Classify the pixels of the lines and of their buffers, for an overlay.
 
         A predicted line pixel is correct within the buffer of the annotated line, and false
@@ -361,7 +361,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
         counted = matched_gt, lines.gt, matched_pred, lines.pred
         matches = np.array([[pixels.sum() for pixels in counted]])
-        return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
+        return OverlaySteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.

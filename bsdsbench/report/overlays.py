@@ -25,14 +25,14 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.metrics.optional import DrawsPixels
-from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError
+from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps
 from bsdsbench.plotting import style
 from bsdsbench.protocol.fields import listed_values
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import metric_with_errors
 from bsdsbench.runs.sources import find_sources
 
-# The colours of the pixel classes of `DrawnSteps`, in the order of the classes, as "#rrggbb"
+# The colours of the pixel classes of `OverlaySteps`, in the order of the classes, as "#rrggbb"
 _EVERY_COLOR = ("#FFFFFF", *style.PIXEL_COLORS.values(), *style.ERROR_COLORS.values())
 _EVERY_COLOR += (style.OTHER_COLOR, *style.BUFFER_COLORS.values(), style.VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
@@ -64,7 +64,7 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
-) -> DrawnSteps:
+) -> OverlaySteps:
     """Classify each pixel of an image as matched, false or missed, as the `drawn_metric` counts it.
 
     This is done for every threshold or, if the metric has none, for every part that it scores
@@ -78,7 +78,7 @@ def pixel_steps(
     has_classes = metric_with_errors(run) is not None if errors is None else errors
     # `count` takes a function that counts in place of its own, here one that returns the steps too
     classify = partial(pixel_classes, errors=has_classes)
-    steps: DrawnSteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
+    steps: OverlaySteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
     return steps
 
 
@@ -188,7 +188,7 @@ def paint_image(
         yield Painted(kind, pixels, f"{steps.measure} {steps.scores.f[k]:.3f}")
 
 
-def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:
+def _steps_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:
     """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
 
     `steps` has the class of each pixel, such as matched or false, at every threshold or for every

@@ -23,7 +23,7 @@ from bsdsbench.images import GroundTruth, Prediction, unit
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.error_classes import ERROR_CODES
-from bsdsbench.metrics.pixel_steps import DrawnSteps
+from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.report import overlays
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, fault_of
@@ -214,7 +214,7 @@ class ImagePictures:
         return MadePictures(pictures, failures)
 
 
-def _pack_steps(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
+def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     """Pack the class of each pixel at every step, and the counts, into a dict for the page's JSON.
 
     A step is a threshold or, for metrics without thresholds, a part such as a class. A class says

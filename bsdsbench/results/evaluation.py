@@ -28,7 +28,7 @@ from bsdsbench.protocol.tasks import Task
 from bsdsbench.protocol.tasks import tasks as known_tasks
 from bsdsbench.results import sharing
 from bsdsbench.results.groups import group_rows, records_with_groups
-from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
+from bsdsbench.results.references import Reference, official_run, reference_run, references
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import SCHEMA, Provenance, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, value_at
@@ -587,7 +587,7 @@ class Evaluation(TabularResult):
         if sharing.is_address(folder):
             return cls(**sharing.read_shared_run(sharing.download_shared_run(str(folder))))
         path = given_path(folder, "folder")
-        if str(folder).startswith(PREFIX):
+        if str(folder).startswith("ref:"):
             return cls(**reference_run(str(folder)))
         if path.is_file():
             return cls(**sharing.read_shared_run(path))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _F_OF_SUMMARY = 0.02  # the official F is interpolated between thresholds, which raises it by less
 
-PREFIX, SET = "ref:", "bsds500-test"
+REF_PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
 # The largest difference in ODS between two runs of the solver. In one image, at most 19 of some
 # thousands of counts differ.
@@ -86,10 +86,10 @@ def reference_run(name: str) -> RunArguments:
     the thresholds of the method. Image sizes are unknown and set to (0, 0). Raises DataError for an
     unknown name.
     """
-    key = name.removeprefix(PREFIX).lower()
+    key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
         known = f"{', '.join(references())}{did_you_mean(key, references())}"
-        raise DataError(f"{name}: no such reference run, expected {PREFIX} and one of {known}")
+        raise DataError(f"{name}: no such reference run, expected ref: and one of {known}")
     reference = references()[key]
     data = resources.files("bsdsbench.results").joinpath("references.npz").read_bytes()
     with np.load(BytesIO(data)) as file:
@@ -121,7 +121,8 @@ def reference_run(name: str) -> RunArguments:
     source = f"{reference.source}, matched by {SOLVER}"
     description = "; ".join(filter(None, (content, source, reference.note)))
     origin = Provenance(reference=key, source=reference.source, about=description)
-    return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
+    name = REF_PREFIX + key
+    return {"protocol": protocol, "name": name, "records": records, "provenance": origin}
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:

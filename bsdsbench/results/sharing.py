@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 _SCHEMA = "bsdsbench.shared/1"
-ADDRESSES = ("https://", "http://")
+URL_PREFIXES = ("https://", "http://")
 _MAX_BYTES = 1 << 27  # limit for the stored arrays, which take up to eight times that in memory
 _MARK = b"bsdsbench:"  # precedes the hash in the comment at the end of the archive
 _PRIVATE_PATHS = ("pred", "gt", "photos", "valid", "split")  # these are not published
@@ -164,7 +164,7 @@ def read_shared_run(path: Path) -> RunArguments:
 
 def is_address(run: object) -> bool:
     """Return True if `run` is a string that starts with https:// or http://."""
-    return isinstance(run, str) and run.startswith(ADDRESSES)
+    return isinstance(run, str) and run.startswith(URL_PREFIXES)
 
 
 def download_shared_run(address: str) -> Path:

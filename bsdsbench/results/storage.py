@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
 # Other files of an earlier result, which are deleted because they do not belong to the new one
-OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "overlays/*.png")
+WRITTEN_FILES = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "overlays/*.png")
 _SIDES = ("pred", "gt")  # fields of `ImageRecord` that hold `Evidence`
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # limit for all arrays: 200,000 images with boundary and pixel counts
@@ -276,7 +276,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
         # If the process is killed later on, this file shows `is_run` that the run is unfinished
         write_atomic(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
-        for pattern in OURS:
+        for pattern in WRITTEN_FILES:
             for stale in out.glob(pattern):
                 stale.unlink()
         for metric in map(registry.get, run.metrics):

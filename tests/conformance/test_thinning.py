@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.thinning import stack_events, thin_map, thinning_events
+from bsdsbench.kernels.thinning import stack_changes, thin_map, thinning_changes
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.readers import load_prediction
@@ -24,7 +24,7 @@ def test_maps(bsds500, bsds500_bench, each, step):
     assert len(files) >= 14
     for k, path in enumerate(files):
         level = levels(load_prediction(path).boundary_map(), THRESHOLDS)
-        maps = reference.replay(thinning_events(level, 99).events, level.shape)
+        maps = reference.replay(thinning_changes(level, 99).changes, level.shape)
         for i in range(3 * k % step, 99, step):
             assert np.array_equal(maps[i], reference.thin(level > i)), (path.name, i)
 
@@ -35,5 +35,5 @@ def test_segmentations(bsds500_bench):
         bmaps = np.stack([thin_map(seg2bdry(seg)) for seg in segs])
         for seg, bmap in zip(segs, bmaps, strict=True):
             assert np.array_equal(bmap, skimage_thin(seg2bdry(seg))), path.name
-        assert np.array_equal(reference.replay(stack_events(bmaps), bmaps.shape[1:]), bmaps)
+        assert np.array_equal(reference.replay(stack_changes(bmaps), bmaps.shape[1:]), bmaps)
         assert np.array_equal(bmaps[-1], reference.thin(seg2bdry(segs[-1])))

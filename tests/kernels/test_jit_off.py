@@ -10,7 +10,7 @@ import pytest
 
 from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.kernels.thinning import thin_map, thinning_events
+from bsdsbench.kernels.thinning import thin_map, thinning_changes
 from bsdsbench.kernels.thresholding import confusion, levels
 
 SCRIPT = """
@@ -18,7 +18,7 @@ import json, numba, sys
 import numpy as np
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
-from bsdsbench.kernels.thinning import thin_map, thinning_events
+from bsdsbench.kernels.thinning import thin_map, thinning_changes
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
 labels = np.arange(-20, 20).repeat(3) << 40
@@ -30,9 +30,9 @@ level = levels(values, thresholds)
 bytes_level = levels((values * 255).astype(np.uint8), thresholds)
 counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
-events = thinning_events(level, len(thresholds)).events
-arrays += [level, bytes_level, *counts, *byte_counts, *events, thin_map(values > 0.3)]
-arrays += match_steps(events, prepare_truth((values > 0.7)[None], 2.5))
+changes = thinning_changes(level, len(thresholds)).changes
+arrays += [level, bytes_level, *counts, *byte_counts, *changes, thin_map(values > 0.3)]
+arrays += match_steps(changes, prepare_truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
 """
 
@@ -58,7 +58,7 @@ def test_same_numbers_without_jit():
     arrays += [level, levels(as_bytes, thresholds)]
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
-    events = thinning_events(level, 4).events
-    arrays += [*events, thin_map(values > 0.3)]
-    arrays += match_steps(events, prepare_truth((values > 0.7)[None], 2.5))
+    changes = thinning_changes(level, 4).changes
+    arrays += [*changes, thin_map(values > 0.3)]
+    arrays += match_steps(changes, prepare_truth((values > 0.7)[None], 2.5))
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

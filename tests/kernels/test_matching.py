@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels.matching import graph, matching
 from bsdsbench.kernels.matching.matching import match_maps, match_steps, prepare_truth
-from bsdsbench.kernels.thinning import stack_events, thinning_events
+from bsdsbench.kernels.thinning import stack_changes, thinning_changes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import match_boundaries
 from tests.reference import matching as reference
@@ -24,7 +24,7 @@ def random_map(rng, shape, share):
 def cold(bmaps, gts, max_dist_px):
     """Counts of each map alone, from nothing."""
     found = [
-        match_steps(stack_events(bmap[None]), prepare_truth(gts, max_dist_px)) for bmap in bmaps
+        match_steps(stack_changes(bmap[None]), prepare_truth(gts, max_dist_px)) for bmap in bmaps
     ]
     return np.array([(g[0], p[0]) for g, p in found]).T
 
@@ -58,13 +58,13 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
     smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
     for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
         for do_thin in (True, False):
-            events = thinning_events(level, 12, do_thin).events
+            changes = thinning_changes(level, 12, do_thin).changes
             bmap, bmaps = np.zeros(level.shape, bool), []
             for k in range(12):
-                step = slice(events.start[k], events.start[k + 1])
-                bmap.flat[events.pixel[step]] = events.added[step]
+                step = slice(changes.start[k], changes.start[k + 1])
+                bmap.flat[changes.pixel[step]] = changes.added[step]
                 bmaps.append(bmap.copy())
-            warm = match_steps(events, prepare_truth(gts, 3.3))
+            warm = match_steps(changes, prepare_truth(gts, 3.3))
             np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
 
 
@@ -74,7 +74,7 @@ def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     gts = rng.random((2, 31, 44)) < 0.15
     shares = (0.3, 0.05, 0, 0.9, 0.2, 0.2, *rng.random(20))  # edges are kept for some steps only
     bmaps = np.stack([rng.random((31, 44)) < share for share in shares])
-    warm = np.array(match_steps(stack_events(bmaps), prepare_truth(gts, 2.5)))
+    warm = np.array(match_steps(stack_changes(bmaps), prepare_truth(gts, 2.5)))
     np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
 
 
@@ -83,11 +83,11 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     rng = np.random.default_rng(7)
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
-    events = thinning_events(level, 200).events
-    every = np.array(match_steps(events, prepare_truth(gts, 2)))
+    changes = thinning_changes(level, 200).changes
+    every = np.array(match_steps(changes, prepare_truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
         lower = np.maximum(level - (200 - kept), 0).astype(np.int16)
-        few = thinning_events(lower, kept).events
+        few = thinning_changes(lower, kept).changes
         np.testing.assert_array_equal(match_steps(few, prepare_truth(gts, 2)), every[:, :kept])
 
 
@@ -96,10 +96,10 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     rng = np.random.default_rng(8)
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
-    events = thinning_events(level, 8).events
-    expected = match_steps(events, prepare_truth(gts, 4))
+    changes = thinning_changes(level, 8).changes
+    expected = match_steps(changes, prepare_truth(gts, 4))
     monkeypatch.setattr(graph, "_ARENA_EDGES", 1)
-    np.testing.assert_array_equal(match_steps(events, prepare_truth(gts, 4)), expected)
+    np.testing.assert_array_equal(match_steps(changes, prepare_truth(gts, 4)), expected)
 
 
 def test_a_reach_whose_table_would_not_fit_is_refused() -> None:

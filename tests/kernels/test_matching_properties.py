@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bsdsbench.kernels.matching.matching import match_maps, match_steps, prepare_truth
-from bsdsbench.kernels.thinning import stack_events
+from bsdsbench.kernels.thinning import stack_changes
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
 from bsdsbench.protocol.protocol import Protocol
 from tests.reference import matching as reference
@@ -45,7 +45,7 @@ def test_the_one_optimum(maps, radius, annotator) -> None:
 def test_each_step_equals_its_map_alone(case, radius) -> None:
     """Pixels enter, leave and come back; the history must not show in any count."""
     bmaps, gts = case
-    warm = np.array(match_steps(stack_events(bmaps), prepare_truth(gts, radius)))[:, ::-1]
+    warm = np.array(match_steps(stack_changes(bmaps), prepare_truth(gts, radius)))[:, ::-1]
     for k, bmap in enumerate(bmaps):
         pairs = [reference.optimum(bmap, gt, radius, a)[1] for a, gt in enumerate(gts)]
         assert warm[0, k] == sum(map(len, pairs))

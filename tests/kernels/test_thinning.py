@@ -7,9 +7,9 @@ from skimage.morphology import thin as skimage_thin
 from bsdsbench.kernels.thinning import (
     TILE_ROWS,
     mark_deletable,
-    stack_events,
+    stack_changes,
     thin_map,
-    thinning_events,
+    thinning_changes,
 )
 from tests.reference import thinning as reference
 
@@ -48,15 +48,15 @@ def test_same_as_scikit_image(shape, density):
 
 def test_changes_of_a_stack_from_the_last_map_to_the_first():
     maps = np.array([[[True, False, True]], [[False, True, False]]])
-    start, pixel, added = stack_events(maps)
+    start, pixel, added = stack_changes(maps)
     assert start.tolist() == [0, 1, 4]
     assert pixel.tolist() == [1, 0, 1, 2]
     assert added.tolist() == [True, True, False, True]
 
 
-def test_no_maps_no_events():
-    start, pixel, added = stack_events(np.zeros((0, 3, 4), bool))
+def test_no_maps_no_changes():
+    start, pixel, added = stack_changes(np.zeros((0, 3, 4), bool))
     assert (start.tolist(), pixel.size, added.size) == ([0], 0, 0)
     for shape in ((3, 4), (0, 0), (0, 300), (300, 0), (70, 300)):
-        start, pixel, added = thinning_events(np.zeros(shape, np.int16), 5).events
+        start, pixel, added = thinning_changes(np.zeros(shape, np.int16), 5).changes
         assert (start.tolist(), pixel.size, added.size) == ([0] * 6, 0, 0)

@@ -1,4 +1,4 @@
-"""Events of random maps, replayed, give at every threshold what thinning it alone gives."""
+"""Changes of random maps, replayed, give at every threshold what thinning it alone gives."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import thinning
 from bsdsbench.kernels.bits import pack
-from bsdsbench.kernels.thinning import stack_events, thinning_events
+from bsdsbench.kernels.thinning import stack_changes, thinning_changes
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
 
@@ -32,52 +32,52 @@ def level_maps(draw):
 @settings(max_examples=150, deadline=None)
 @given(level_maps())
 @pytest.mark.slow
-def test_events_give_every_thinned_map(case):
+def test_changes_give_every_thinned_map(case):
     levels, n = case
-    maps = replay(thinning_events(levels, n).events, levels.shape)
+    maps = replay(thinning_changes(levels, n).changes, levels.shape)
     for i, found in enumerate(maps):
         assert np.array_equal(found, reference.thin(levels > i)), i
 
 
 @pytest.mark.parametrize("blur", [0, 0.7, 3, 9])
 @pytest.mark.parametrize("shape", [(65, 64), (64, 65), (130, 200)])
-def test_events_over_several_words_and_tiles(shape, blur):
+def test_changes_over_several_words_and_tiles(shape, blur):
     """Thick and thin maps with an empty frame of varying width, so that the box moves."""
     rng = np.random.default_rng(shape[1])
     for frame in range(0, 15, 7):
         noise = gaussian_filter(rng.random(shape), blur)
         levels = np.floor(8 * (noise - noise.min()) / np.ptp(noise)).astype(np.int16)
         levels[:frame], levels[:, :frame], levels[:, shape[1] - frame :] = 0, 0, 0
-        maps = replay(thinning_events(levels, 8).events, shape)
+        maps = replay(thinning_changes(levels, 8).changes, shape)
         for i, found in enumerate(maps):
             assert np.array_equal(found, reference.thin(levels > i)), i
 
 
 @pytest.mark.parametrize("do_thin", [True, False])
 @pytest.mark.parametrize("shape", [(9, 14), (65, 64), (130, 200)])
-def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
+def test_changes_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
     rng = np.random.default_rng(shape[1])
     levels = np.floor(9 * gaussian_filter(rng.random(shape), 0.7)).astype(np.int16)
     for frame in (0, 3):
         levels[:frame], levels[:, :frame] = 0, 0
-        every, near = thinning_events(levels, 9, do_thin).events, rng.random(shape) < 0.3
-        some, size = thinning_events(levels, 9, do_thin, pack(near))
+        every, near = thinning_changes(levels, 9, do_thin).changes, rng.random(shape) < 0.3
+        some, size = thinning_changes(levels, 9, do_thin, pack(near))
         assert np.array_equal(size[::-1], replay(every, shape).sum((1, 2)))
         found, expected = replay(some, shape) & near, replay(every, shape) & near
         assert np.array_equal(found, expected)
         assert not do_thin or near.ravel()[some[1]].all()
 
 
-def test_more_events_than_there_was_room_for(monkeypatch):
+def test_more_changes_than_there_was_room_for(monkeypatch):
     levels = np.random.default_rng(0).integers(0, 100, (60, 70)).astype(np.int16)
-    every = thinning_events(levels, 99).events
+    every = thinning_changes(levels, 99).changes
     assert every[0][-1] > 2 * np.count_nonzero(levels)
     monkeypatch.setattr(thinning, "_EVENTS_PER_PIXEL", 1)
-    for found, expected in zip(thinning_events(levels, 99).events, every, strict=True):
+    for found, expected in zip(thinning_changes(levels, 99).changes, every, strict=True):
         assert np.array_equal(found, expected)
 
 
 @settings(max_examples=100, deadline=None)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, min_side=1, max_side=9)))
-def test_events_of_a_stack(maps):
-    assert np.array_equal(replay(stack_events(maps), maps.shape[1:]), maps)
+def test_changes_of_a_stack(maps):
+    assert np.array_equal(replay(stack_changes(maps), maps.shape[1:]), maps)

@@ -101,7 +101,7 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     matching, others = sorted(halves.values(), key=lambda names: "levels" in names)
     nothing = ["number_vertices", "Steps", "disk", "Truth"]
     assert matching == [*nothing, "match_all"]
-    assert others == ["count_set_bits", "levels", "thinning_events"]
+    assert others == ["count_set_bits", "levels", "thinning_changes"]
     (kept / "of_this_folder").mkdir()
     (kept / "of_this_folder" / "matching.x.nbc").touch()
     assert python(script, cwd=here, env=own) == "False\n"

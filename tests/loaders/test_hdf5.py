@@ -159,7 +159,7 @@ def test_a_chunk_has_the_size_that_it_says(read):
 
 def test_chunks_are_bounded_in_number_and_bytes(read, monkeypatch):
     monkeypatch.setattr("bsdsbench.loaders.formats.hdf5.MAX_CHUNKS", 4)
-    monkeypatch.setattr("bsdsbench.loaders.formats.hdf5._ITEM_COST", 0)
+    monkeypatch.setattr("bsdsbench.loaders.formats.hdf5._ITEM_BYTES", 0)
     assert read(packed)["x"].shape == (8, 4)
     monkeypatch.setattr("bsdsbench.loaders.formats.hdf5.MAX_CHUNKS", 3)
     refused("4 chunks of 64 bytes", read, packed, error=FaultError)
@@ -178,7 +178,7 @@ def empty(shape, dtype, **more):
     ],
 )
 def test_claims_are_checked_before_anything_is_made(read, monkeypatch, fill, most, shape, words):
-    monkeypatch.setattr("bsdsbench.loaders.formats.hdf5._ITEM_COST", 0)
+    monkeypatch.setattr("bsdsbench.loaders.formats.hdf5._ITEM_BYTES", 0)
     spent(monkeypatch, most)
     assert np.shape(read(fill)["x"]) == shape
     spent(monkeypatch, most - 1)

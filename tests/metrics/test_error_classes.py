@@ -8,7 +8,7 @@ from bsdsbench.kernels.matching import matching
 from bsdsbench.metrics.boundary import (
     boundaries_of_segs,
     rebuild_maps,
-    threshold_events,
+    threshold_changes,
     truth_maps,
 )
 from bsdsbench.metrics.error_classes import pixel_classes
@@ -38,8 +38,8 @@ def add_up(errors, counts):
 
 def plain(pred, gts, protocol, **more):
     truths = truth_maps(bb.GroundTruth.of(gts), protocol)
-    _, events, _ = threshold_events(bb.Prediction.of(pred), truths.shape[1:], protocol, **more)
-    bmaps = rebuild_maps(events, truths.shape[1:])
+    _, changes, _ = threshold_changes(bb.Prediction.of(pred), truths.shape[1:], protocol, **more)
+    bmaps = rebuild_maps(changes, truths.shape[1:])
     return slow_errors(bmaps, truths, protocol.radius(truths.shape[1:]))
 
 

@@ -18,7 +18,7 @@ from bsdsbench.runs.sources import find_sources
 
 
 def unpack(drawn):
-    """uint8 (T, H, W), by `_pack_steps` and the docstring of `DrawnSteps`."""
+    """uint8 (T, H, W), by `_pack_steps` and the docstring of `OverlaySteps`."""
     width, height = drawn["size"]
     plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
     pixels, n = width * height, drawn["n"]

@@ -383,13 +383,13 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
 
 
 @kernel(_nrt=False)
-def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
+def count_near_pixels(changes, annotators, close, dy, dx, n_near, counts):
     """Count the pixels of two edge maps that have a pixel of the other map within the radius.
 
     The two maps are the prediction, binarised at each of n thresholds from the highest down, and
     the annotated map. Going from one threshold to the next is a step.
 
-    events: the pixels that enter or leave the predicted map at each step, as `Events`.
+    changes: the pixels that enter or leave the predicted map at each step, as `MapChanges`.
     annotators int64 (H, W): number of annotators who marked each pixel.
     close bool (H, W): True if an annotator marked a pixel within the radius.
     dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
@@ -401,9 +401,9 @@ def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
     (rows, cols), n = n_near.shape, counts.shape[1]
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)
     for k in range(n):
-        for e in range(events.start[k], events.start[k + 1]):
-            y, x = events.pixel[e] // cols, events.pixel[e] % cols
-            change = 1 if events.added[e] else -1
+        for e in range(changes.start[k], changes.start[k + 1]):
+            y, x = changes.pixel[e] // cols, changes.pixel[e] % cols
+            change = 1 if changes.added[e] else -1
             total_pred += change
             matched_pred += change * close[y, x]
             for d in range(dy.size):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I8, U4, U8, Bool, Events
+from bsdsbench.kernels.arrays import I8, U4, U8, Bool, MapChanges
 from bsdsbench.kernels.bits import ONE, count_set_bits, pack, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import graph
@@ -90,19 +90,19 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     return Truth(shape, vertices, disk, drawn, near)
 
 
-def match_steps(events: Events, truth: Truth) -> MatchedPixels:
+def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     """Count the annotated and the predicted pixels that are matched, at each of n thresholds.
 
-    events: the pixels that enter or leave the predicted map from one threshold to the next.
+    changes: the pixels that enter or leave the predicted map from one threshold to the next.
     truth: the annotators' maps, from `prepare_truth`.
 
-    Returns the counts in the order of the events, from the highest threshold to the lowest.
+    Returns the counts in the order of the changes, from the highest threshold to the lowest.
     """
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
-    backwards = should_start_at_lowest_threshold(events.added, truth)
-    n_steps = events.start.size - 1
+    backwards = should_start_at_lowest_threshold(changes.added, truth)
+    n_steps = changes.start.size - 1
     matched_gt = np.zeros(n_steps, np.int64)  # filled by `match_all`
-    steps = steps_within_reach(events, truth, gt_enters=backwards)
+    steps = steps_within_reach(changes, truth, gt_enters=backwards)
     annotators = np.arange(len(truth.vertices.tiles))
     pred = match_all(steps, truth, annotators, matched_gt)
     # A predicted pixel has a bit for each step: set if it is matched with any annotator
@@ -121,7 +121,7 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     times as many pixels as an average annotator's, so that many have no mate; and the radius is
     below 8 px.
 
-    added bool (events,): for each change of the predicted map as the threshold falls, True if a
+    added bool (changes,): for each change of the predicted map as the threshold falls, True if a
         pixel enters it, and False if it leaves.
     truth: the annotators' maps, from `prepare_truth`.
     """
@@ -148,9 +148,9 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     """
     # A single step, in which all pixels of the map enter
     pixel = np.flatnonzero(bmap).astype(np.int32)
-    events = Events(np.array([0, pixel.size]), pixel, added=np.ones(pixel.size, np.bool_))
+    changes = MapChanges(np.array([0, pixel.size]), pixel, added=np.ones(pixel.size, np.bool_))
     truth = prepare_truth(gt[None], max_dist_px)
-    steps = steps_within_reach(events, truth, gt_enters=False)
+    steps = steps_within_reach(changes, truth, gt_enters=False)
     n_matched = np.zeros(1, np.int64)  # filled by `match_all`, and not needed here
     pred = match_all(steps, truth, np.array([annotator]), n_matched)
     return matched_pairs(pred, truth.vertices.pixel)
@@ -168,23 +168,23 @@ def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
     return pairs[:, np.argsort(pairs[0])]
 
 
-def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Steps:
+def steps_within_reach(changes: MapChanges, truth: Truth, *, gt_enters: bool) -> Steps:
     """Return the changes of those predicted pixels that lie within the radius of an annotated one.
 
     Only these pixels can be matched. They are numbered as vertices.
 
-    events: all changes of the predicted map in n steps, from the highest threshold to the lowest.
+    changes: all changes of the predicted map in n steps, from the highest threshold to the lowest.
     truth: the annotators' maps, from `prepare_truth`.
-    gt_enters: False to keep the steps of the events, which start from an empty map. True to take
+    gt_enters: False to keep the steps of the changes, which start from an empty map. True to take
         the thresholds in reverse: the predicted map starts as that of the lowest threshold. Step 0
         does not change it, but inserts the ground truth, and step k undoes step n - k of the
-        events.
+        changes.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
-    kept = np.flatnonzero(is_near[events.pixel])  # indices of the changes that are returned
-    pixel, enters = events.pixel[kept], events.added[kept]
-    start = np.searchsorted(kept, events.start)  # step k has the changes start[k] : start[k + 1]
+    kept = np.flatnonzero(is_near[changes.pixel])  # indices of the changes that are returned
+    pixel, enters = changes.pixel[kept], changes.added[kept]
+    start = np.searchsorted(kept, changes.start)  # step k has the changes start[k] : start[k + 1]
     # Number the pixels that are on at any step as vertices
     ever_on = np.zeros(n_pixels, np.bool_)
     ever_on[pixel] = True
@@ -326,11 +326,11 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
         n_entering = _ZERO
         if not gt_enters:  # stored edges of the ground truth lead to the map before this step
             forget_edges(gt_nodes, gt.edges, gt.n_used)
-        for event in range(start[step], start[step + 1]):
-            i = vertex[event]
+        for change in range(start[step], start[step + 1]):
+            i = vertex[change]
             if not gt_enters:  # flip the bit that tells whether edges lead to the vertex
                 tiles[tile_bit[i] >> _SIX].live_bits ^= ONE << (tile_bit[i] & _LAST_BIT)
-            if enters[event]:
+            if enters[change]:
                 entering[n_entering] = i
                 n_entering += 1
                 continue

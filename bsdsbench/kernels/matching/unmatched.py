@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
+from bsdsbench.kernels.arrays import I4, I8, U8, Bool, MapChanges
 from bsdsbench.kernels.bits import count_set_bits, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import matching
@@ -29,7 +29,7 @@ class Surroundings(NamedTuple):
 
 
 class StepErrors(NamedTuple):
-    """Numbers of pixels at each of n thresholds, in the order of the events, int64."""
+    """Numbers of pixels at each of n thresholds, in the order of the changes, int64."""
 
     matched_gt: I8  # (n,): matched pixels of the ground truth, summed over annotators
     matched_pred: I8  # (n,): predicted pixels that are matched with at least one annotator
@@ -45,7 +45,7 @@ class PixelSteps(NamedTuple):
     """The steps (thresholds) at which each pixel is matched or not, as bits in uint64 words.
 
     K is the number of predicted pixels within the tolerance of the ground truth. A ground-truth
-    vertex is "reached" if it is matched at the last step of the events.
+    vertex is "reached" if it is matched at the last step of the changes.
     """
 
     row_of: I4  # (H, W): the row in `false` of each pixel that is ever on, else -1
@@ -58,9 +58,9 @@ class PixelSteps(NamedTuple):
     near_false: U8
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
-    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in events' order
+    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in changes' order
     n_within: I8
-    backwards: bool  # True if the bits are in the reverse order of the events
+    backwards: bool  # True if the bits are in the reverse order of the changes
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
@@ -92,22 +92,22 @@ def agreement_of(truth: Truth) -> I8:
     return agreement
 
 
-def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
+def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
 
     The states of a pixel (matched, false, missed near a false pixel) are recorded as bits, one for
     each step, that is, for each threshold: step s is bit s & 63 of word s >> 6.
 
-    events: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
+    changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
         farther than twice the tolerance from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
     surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
     """
-    n_steps = events.start.size - 1
+    n_steps = changes.start.size - 1
     words = (n_steps + 63) // 64
     # It may be faster to start at the lowest threshold: the bits are then in reverse order
-    backwards = matching.should_start_at_lowest_threshold(events.added, truth)
-    steps = matching.steps_within_reach(events, truth, gt_enters=backwards)
+    backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
+    steps = matching.steps_within_reach(changes, truth, gt_enters=backwards)
     # Both arrays are filled by `match_all`
     gt_bits = np.zeros((truth.vertices.pixel.size, words), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
@@ -116,11 +116,11 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
 
     # The steps at which each predicted pixel is on. Row row_of[y, x] of `on_bits` is pixel (y, x)
     row_of = np.full(truth.shape, -1, np.int32)
-    on_bits = np.zeros((np.count_nonzero(events.added), words), np.uint64)
+    on_bits = np.zeros((np.count_nonzero(changes.added), words), np.uint64)
     n_within = np.zeros((2, n_steps), np.int64)
     near = unpack(np.concatenate([truth.near, surroundings.near]), truth.shape[1])
     within = near.reshape(2, -1)  # the pixels within r, and those within 2r, of the ground truth
-    _record_active_steps(events, within, backwards, row_of.ravel(), on_bits, n_within)
+    _record_active_steps(changes, within, backwards, row_of.ravel(), on_bits, n_within)
     # Fill `near_bits`, and remove the steps at which a predicted pixel is matched from `on_bits`,
     # which leaves those at which it is false
     lowest = 0 if backwards else n_steps - 1  # the step of the lowest threshold
@@ -144,7 +144,7 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
 
 
 def classify_steps(
-    events: Events, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
+    changes: MapChanges, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class at each of n thresholds.
 
@@ -153,7 +153,7 @@ def classify_steps(
     matching; else "absent". False pixels are divided by their distance from the ground truth: up to
     r, up to 2r, and farther.
 
-    events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
+    changes: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map at each threshold.
     truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
@@ -161,7 +161,7 @@ def classify_steps(
     agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
         a pixel matched with it, from `agreement_of`; or NO_CLASS.
     """
-    steps = match_by_pixel(events, truth, surroundings)
+    steps = match_by_pixel(changes, truth, surroundings)
     n_steps = size.size
     # A pixel has a bit for each step. Count the pixels with each bit: those matched or near a false
     # pixel at each step, (n,)
@@ -189,29 +189,29 @@ def classify_steps(
 
 
 @kernel(_nrt=False)
-def _record_active_steps(events, within, backwards, row_of, bits, n_within):
+def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
-    events: the pixels that enter or leave the predicted map at each of n steps (thresholds).
+    changes: the pixels that enter or leave the predicted map at each of n steps (thresholds).
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
         b & 63 of word b >> 6.
     row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
     n_within int64 (2, n): 0 on entry; receives the number of pixels that are on in each region
-        after each step, in the order of the events.
+        after each step, in the order of the changes.
     """
-    start, pixel, added = events
+    start, pixel, added = changes
     n_steps, all_bits = start.size - 1, ~np.uint64(0)
     n_rows = 0
     for step in range(n_steps):
         if step > 0:
             n_within[0, step], n_within[1, step] = n_within[0, step - 1], n_within[1, step - 1]
-        for event in range(start[step], start[step + 1]):
-            p = pixel[event]
+        for change in range(start[step], start[step + 1]):
+            p = pixel[change]
             for k in range(2):
                 if within[k, p]:
-                    n_within[k, step] += 1 if added[event] else -1
+                    n_within[k, step] += 1 if added[change] else -1
             if row_of[p] < 0:
                 row_of[p] = n_rows
                 n_rows += 1

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.io import Budget, FaultError, check_size
+from bsdsbench.io import DecodedBytes, FaultError, check_size
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
     import h5py
 
-# Bytes charged to the budget for every item of a cell or struct, so that reading ends even if items
+# Bytes counted as decoded for every item of a cell or struct, so that reading ends even if items
 # refer to each other in a circle
-_ITEM_COST = 1 << 15
+_ITEM_BYTES = 1 << 15
 CHUNK_COST = 8  # while a chunk is decoded, all buffers together take this many times its size
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the accepted filters
@@ -54,8 +54,8 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         raise FaultError("is damaged or cut short, expected a whole HDF5 file") from None
     with h5py.File(file_id) as file:
         is_matlab = data.startswith(MATLAB_HEADER)
-        converter = _Converter(file, has_reversed_axes=is_matlab, budget=Budget())
-        converter.budget.spend(len(file) * _ITEM_COST)  # limits the number of variables
+        converter = _Converter(file, has_reversed_axes=is_matlab, decoded_bytes=DecodedBytes())
+        converter.decoded_bytes.add(len(file) * _ITEM_BYTES)  # limits the number of variables
         names = [name for name in file if not name.startswith("#")]
         return {name: converter.convert(_follow_hard_link(file, name), 0) for name in names}
 
@@ -68,7 +68,7 @@ class _Converter:
     # True for files with MATLAB's header. MATLAB stores arrays column by column, which reverses
     # their axes. In other files only arrays with the attribute MATLAB_class have reversed axes.
     has_reversed_axes: bool
-    budget: Budget
+    decoded_bytes: DecodedBytes
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a group of a MATLAB file, at the nesting level `depth`.
@@ -80,7 +80,7 @@ class _Converter:
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
-        self.budget.spend(len(group) * _ITEM_COST)
+        self.decoded_bytes.add(len(group) * _ITEM_BYTES)
         fields: dict[str, object] = {}
         lists: list[list[object]] = []  # the fields that may belong to a struct array
         for name in group:
@@ -120,8 +120,8 @@ class _Converter:
         if not is_cell and item.dtype.kind not in "iufb":
             return None
         check_size(item.shape, item.dtype.itemsize)
-        n_bytes = _ITEM_COST if is_cell else item.dtype.itemsize  # of each entry
-        self.budget.spend(math.prod(item.shape) * n_bytes)  # raises if the file decodes to too much
+        n_bytes = _ITEM_BYTES if is_cell else item.dtype.itemsize  # of each entry
+        self.decoded_bytes.add(math.prod(item.shape) * n_bytes)  # raises if they are too many
         array = np.asarray(item[()])
         if array.dtype == bool:  # any byte except 0 is True
             array = array.view(np.uint8) != 0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.io import Budget, FaultError, check_size
+from bsdsbench.io import DecodedBytes, FaultError, check_size
 from bsdsbench.loaders.formats.hdf5 import read_hdf5
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
@@ -29,9 +29,9 @@ CLASSES = dict(enumerate(("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", 
 MATRIX, COMPRESSED = 14, 15  # further types of elements
 CELL, STRUCT, SPARSE = 1, 2, 5  # further array classes
 LOGICAL, COMPLEX = 0x02, 0x08  # flags of an array
-# Bytes charged to the budget for every item of a cell and every field name, even if it is empty,
+# Bytes counted as decoded for every item of a cell and every field name, even if it is empty,
 # because Python objects take memory too
-_ITEM_COST = 1024
+_ITEM_BYTES = 1024
 TAG_BYTES = 8  # an element of a file begins with a tag: the type and the size of its data
 EXPECTED_INTACT = "expected a sound MATLAB file"
 TOO_SHORT = "ends too early (truncated?), expected a whole MATLAB file"
@@ -54,14 +54,14 @@ def decode_mat(data: bytes) -> dict[str, object]:
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     order = "<" if data[126:128] == b"IM" else ">"  # the letters MI, written as a 16-bit number
-    file = _Reader(memoryview(data), order, Budget(), position=128)
+    file = _Reader(memoryview(data), order, DecodedBytes(), position=128)
     variables = {}
     while len(data) - file.position >= TAG_BYTES:
         kind, body = file.read_element()
         if kind == COMPRESSED:
             kind, body = file.inflate(body)
         if kind == MATRIX and len(body):
-            name, value = _Reader(body, file.order, file.budget).read_variable(depth=0)
+            name, value = _Reader(body, file.order, file.decoded_bytes).read_variable(depth=0)
             variables[name] = value
     return variables
 
@@ -86,7 +86,7 @@ class _Reader:
 
     data: memoryview
     order: str  # the byte order, "<" or ">", as struct and numpy write it
-    budget: Budget  # counts the decoded bytes of the whole file
+    decoded_bytes: DecodedBytes  # counts the decoded bytes of the whole file
     position: int = 0  # the index of the next element in `data`
 
     def read_element(self) -> _Element:
@@ -138,7 +138,7 @@ class _Reader:
         if len(tag) < TAG_BYTES:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack(self.order + "II", tag)  # two unsigned 32-bit words
-        self.budget.spend(size + TAG_BYTES)  # refuses too much before it is decompressed
+        self.decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
         stream = decompressobj()
         raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
         if len(raw) != size + TAG_BYTES or not stream.eof:
@@ -185,7 +185,7 @@ class _Reader:
             size = " x ".join(map(str, shape))
             raise FaultError(f"an array of {size} with {stored.size} values, {EXPECTED_INTACT}")
         if stored.dtype != dtype:
-            self.budget.spend(stored.size * dtype.itemsize)
+            self.decoded_bytes.add(stored.size * dtype.itemsize)
             # A damaged file may hold doubles outside the range of `dtype`, which must not warn
             with np.errstate(invalid="ignore"):
                 stored = stored.astype(dtype)
@@ -200,7 +200,7 @@ class _Reader:
         from scipy.sparse import csc_array
 
         check_size(shape, 8)
-        self.budget.spend(math.prod(shape) * 8)
+        self.decoded_bytes.add(math.prod(shape) * 8)
         rows, starts, values = self.read_numbers(), self.read_numbers(), self.read_numbers()
         count = int(starts[-1]) if starts.size else -1  # more values may be stored, but are unused
         try:
@@ -221,13 +221,13 @@ class _Reader:
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
-        self.budget.spend(count * _ITEM_COST)  # memory of the Python objects
+        self.decoded_bytes.add(count * _ITEM_BYTES)  # memory of the Python objects
         values = []
         for _ in range(count):
             kind, body = self.read_element()
             if kind != MATRIX:
                 raise FaultError(f"a damaged cell or struct, {EXPECTED_INTACT}")
-            inner = _Reader(body, self.order, self.budget)
+            inner = _Reader(body, self.order, self.decoded_bytes)
             values.append(inner.read_variable(depth + 1).value if len(body) else np.zeros((0, 0)))
         return values
 
@@ -244,7 +244,7 @@ class _Reader:
         if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])
-        self.budget.spend(len(text) // length * _ITEM_COST)
+        self.decoded_bytes.add(len(text) // length * _ITEM_BYTES)
         names = []
         for start in range(0, len(text), length):
             names.append(text[start : start + length].partition(b"\0")[0].decode("latin-1"))

@@ -16,10 +16,10 @@ from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps, PixelClass, changes_of
 
 
-def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> DrawnSteps:
+def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> OverlaySteps:
     """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
     spacing: distance between rows and between columns. If given, the pair of pixels at the
@@ -32,7 +32,7 @@ def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> DrawnSte
 
 def draw_classes(
     pair: LabelPair, class_of: I8, names: Sequence[str], spacing: Spacing | None
-) -> DrawnSteps:
+) -> OverlaySteps:
     """Classify the pixels of two label maps for drawings of their errors, one for each class.
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
@@ -62,7 +62,7 @@ def draw_classes(
     # The columns of match counts: matched and all pixels of gt, then of pred
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
     changes = changes_of(outcomes, pair.shape)
-    return DrawnSteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
+    return OverlaySteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
 
 
 def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
