@@ -242,8 +242,8 @@ class Table:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
         Undefined numbers and those with comparable=False never are the best. If `ranked_within` is
-        the key of a column, each group of rows with equal cells in it has its own best. Equal best
-        numbers are all marked, but not the only number of a group.
+        the key of a column, each group of rows with equal cells in it has its own best. Numbers
+        that are printed like the best are marked too, but not the only number of a group.
         """
         printed: list[list[PrintedCell]] = []
         for cells in self.rows:
@@ -264,7 +264,8 @@ class Table:
             for competitors in numbers_by_label.values():
                 best, _ = choose_best(competitors, key=itemgetter(0))
                 for value, printed_cell in competitors:
-                    printed_cell.best = len(competitors) > 1 and value == best
+                    looks_best = column.text(value) == column.text(best)
+                    printed_cell.best = len(competitors) > 1 and looks_best
         return printed
 
     @cached_property

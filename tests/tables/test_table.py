@@ -23,6 +23,7 @@ FLAT = Field("t", "Threshold", format=".2f")
         (FLAT, [0.1, 0.2], []),
         (UP, [0.5, None], []),  # one number alone is not a best
         (UP, [0.5, Estimate(0.5, 0.4, 0.6), 0.1], [0, 1]),
+        (UP, [0.50004, 0.5, 0.4994], [0, 1]),  # both are printed as 0.500
         (UP, [0.5, 0.6, Estimate(0.9, mark="[x]", comparable=False)], [1]),
     ],
 )
