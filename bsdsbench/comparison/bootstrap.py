@@ -249,7 +249,8 @@ def _bootstrap_weights(
     def draw(n_samples: int) -> Weights:
         """Draw a block of samples, and return how often each contains each image."""
         unit_weights = np.empty((n_samples, n_units), np.int8)
-        # `multinomial` returns int64, eight times as large, so draw only a few rows at a time
+        # `multinomial` returns int64, eight times as large, so draw only a few rows at a time.
+        # Each assignment to the view `rows` fills a part of `unit_weights`
         for rows in np.array_split(unit_weights, _MULTINOMIAL_CALLS):
             rows[:] = rng.multinomial(n_units, probabilities, size=len(rows))
         return unit_weights if clusters is None else unit_weights[:, clusters]

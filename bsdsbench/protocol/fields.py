@@ -204,6 +204,7 @@ def option(
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
+        """Convert a value, or an item of a list. `is_float` is True if it should be a float."""
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":

@@ -169,7 +169,7 @@ def official_run(path: Path) -> RunArguments:
         records.append(ImageRecord(image_id, (0, 0), by_metric))
     _check_summary(tables, [image_counts.matches for image_counts in counts.values()])
     if not counts:
-        # The program of SBD writes other columns, and has its own rule for AP
+        # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):
@@ -199,12 +199,12 @@ def _check_summary(tables: Mapping[str, F8], matches: Sequence[I8]) -> None:
         matched_gt, total_gt, matched_pred, total_pred = np.sum(matches, axis=0).T
         recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
     elif "eval_bdry_thr.txt" in tables:
-        recall, precision = tables["eval_bdry_thr.txt"][:, 1:3].T
+        recall, precision = tables["eval_bdry_thr.txt"][:, 1:3].T  # threshold, R, P, F
     else:
         return
-    in_summary = tables["eval_bdry.txt"][0, 3]
+    in_summary = tables["eval_bdry.txt"][0, 3]  # threshold, R, P, F of ODS, then other scores
     of_points = float(np.max(f_measure(precision, recall), initial=0))
-    if abs(in_summary - of_points) > _F_OF_SUMMARY:
+    if abs(in_summary - of_points) > _F_OF_SUMMARY:  # more than interpolation explains
         source = "the counts of the images" if matches else "eval_bdry_thr.txt"
         has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {of_points:.3f}"
         warn(InputWarning(f"{has} (files of two runs?)"))
