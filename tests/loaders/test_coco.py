@@ -427,3 +427,14 @@ def test_a_perfect_prediction_is_perfect_also_where_segments_overlap(small, seed
     protocol = items.protocol(["segmentation"])
     run = bb.evaluate_items(items, protocol, metrics="segmentation", workers=1)
     assert run.score("segmentation").pq == 1
+
+
+@pytest.mark.parametrize(
+    ("n_low", "n_high", "is_said"), [(12, 9, True), (12, 40, False), (9, 0, False)]
+)
+def test_results_that_a_detector_lists_for_ap_are_said(small, n_low, n_high, is_said, recwarn):
+    scores = [0.06] * n_low + [0.9] * n_high
+    results = [{**patch(2, 0, 0, 2, 2), "score": score} for score in scores]
+    CocoItems(*small([patch(2, 0, 0, 2, 2)], results))
+    words = f"{n_low} of {n_low + n_high} results have a score below 0.3, and count like the others"
+    assert [words in str(w.message) for w in recwarn] == [True] * is_said

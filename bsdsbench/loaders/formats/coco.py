@@ -28,6 +28,8 @@ from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import listed, show
 
+_SHOWN = 0.3  # programs show results from 0.3 to 0.7 on, and list all for COCO's AP
+_KEEP = "leave out those that are not meant to be shown"
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
 Entry = dict[str, Any]
@@ -90,6 +92,11 @@ class CocoItems:
                 entries = chain.from_iterable(self.gt.values())
             if _are_panoptic(entries):
                 self._check_panoptic(by_image)
+        scores = [] if is_truth else [entry.get("score", 1) for entry in chain(*by_image.values())]
+        n_low = sum(isinstance(score, int | float) and score < _SHOWN for score in scores)
+        if n_low >= 10 and 3 * n_low > len(scores):
+            has = f"{n_low} of {len(scores)} results have a score below {_SHOWN}"
+            warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=_KEEP))
         return by_image
 
     def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
