@@ -99,7 +99,7 @@ def _structure_tensor(image: Image, *, thin: bool) -> F8:
         yy, yx, xx = tensor = np.asarray(ndi.gaussian_filter(products, sigma))
         mean, difference = (yy + xx) / 2, np.hypot((yy - xx) / 2, yx)
         smaller = np.maximum(mean - difference, 0)  # the eigenvalues are mean +- difference
-        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(smaller)
+        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(smaller)  # texture has both large
         summed_tensor += tensor
     edges = 1 - np.exp(-strength / _STRENGTH_SCALE)
     if not thin:
@@ -145,7 +145,7 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
         neighbour = ndi.map_coordinates(strength, coordinates, order=1, mode="nearest")
         thinned[strength < neighbour] = 0
     border_distance = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
-    return thinned * np.clip(border_distance / 4, 0, 1)
+    return thinned * np.clip(border_distance / 4, 0, 1)  # fades out towards the border
 
 
 BASELINES: dict[str, Callable[[Image], Any]] = {

@@ -536,12 +536,12 @@ def _third_values(values: Map) -> tuple[float, ...]:
         return levels if len(levels) == 3 else ()
     low, top = values.min(), values.max()
     if not levels and ((values > top / 2) & (values < top)).any():
-        return ()
+        return ()  # gray, like an average of masks
     inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
     fills_block = (inner > low) & (inner < top)  # the value in between is that of all neighbours
     for row, col in np.ndindex(3, 3):
         fills_block &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-    if not fills_block.any():
+    if not fills_block.any():  # resizing and JPEG create values along outlines only
         return ()
     if levels:
         return levels

@@ -566,7 +566,7 @@ def _map_in_order(
                     continue
                 oldest, future = pending[0]
                 returned = future.result()
-                not_called = oldest[len(returned) :]
+                not_called = oldest[len(returned) :]  # the worker's time for a batch was over
                 if not_called:
                     future = executor.submit(_call_until_deadline, function, not_called)
                     pending[0] = not_called, future

@@ -200,7 +200,7 @@ def _is_dark_on_mask(
     if values.shape != mask.shape or not mask.any() or not background.any():
         return False
     on_object, beside = values[mask].mean(), values[background].mean()
-    least = 0.5 if np.all((values == 0) | (values == 1)) else least
+    least = 0.5 if np.all((values == 0) | (values == 1)) else least  # thin lines may just miss it
     return bool(on_object + _DARKER_BY < beside and beside > least)
 
 
@@ -235,10 +235,10 @@ def first_look(
     n_compared = len(comparable)
     is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     ids_by_mistake = _find_flipped_or_swapped(comparable)
-    if is_matched and 2 * len(covered) > n_compared:
+    if is_matched and 2 * len(covered) > n_compared:  # most truths are probably inverted
         inverted_truth = COVERED, Setting("gt_invert", not protocol.gt_invert)
         ids_by_mistake = {inverted_truth: [look.pred.image_id for look in covered]}
-    elif 2 * len(dark) > n_compared:
+    elif 2 * len(dark) > n_compared:  # most maps are
         inverted_maps = DARKER, Setting("invert", not protocol.invert)
         ids_by_mistake = {inverted_maps: [look.pred.image_id for look in dark]}
     if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
@@ -303,7 +303,7 @@ def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mis
             thumbnails.append(_area_thumbnails(look.pred, look.gt, protocol))
     # `Readings.check_values` warns of a set in which nothing is predicted
     is_reported = are_all_empty and (is_soft or any("mask" in look.gt.parts for look in looks))
-    fewest = max(2, len(looks) / 2 if is_soft else len(looks))
+    fewest = max(2, len(looks) / 2 if is_soft else len(looks))  # half of soft maps are enough
     if len(constant) >= fewest and not is_reported:
         return {CONSTANT: constant}
     is_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty

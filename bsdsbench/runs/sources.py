@@ -183,7 +183,7 @@ def list_items(
         pred_dir,
         gt_dir,
         plan.split_file if ids is None else ids,
-        "error" if plan.missing == "error" else "zero",
+        "error" if plan.missing == "error" else "zero",  # with "skip", they are left out below
         pred_kind=kind,
         gt_kind=group.metrics[0].gt_kind,
         classes=group.files.classes,

@@ -51,7 +51,7 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
     if a coordinate is NaN or has an absolute value of FAR or more.
     """
     array = _find_numbers(arrays, name)
-    places = array[..., :2] if array.ndim == 3 or width == 2 else array
+    places = array[..., :2] if array.ndim == 3 or width == 2 else array  # no types and scores
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:
@@ -111,7 +111,7 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     first line.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
-    n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
+    n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)  # before the list repeats
     return _draw_predicted_lines(lines.ends[:n_drawn], lines.scores[:n_drawn], shape, grid)
 
 

@@ -101,7 +101,7 @@ class _Reader:
         if start > n_bytes:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack_from(self.order + "II", self.data, self.position)
-        is_small = kind >> 16 != 0
+        is_small = kind >> 16 != 0  # both type and size are in the first word
         if is_small:
             kind, size = kind & 0xFFFF, kind >> 16
             next_position = start
