@@ -147,7 +147,7 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])  # the distinct labels without these
-    is_small = present < n_classes
+    is_small = present < n_classes  # as all train ids are, 0 .. n - 1
     if np.isin(present[~is_small], ids).any():
         return Evidence(Values.LABEL_IDS)
     if not np.isin(present[is_small], ids).all():

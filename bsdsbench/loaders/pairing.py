@@ -95,7 +95,7 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Return the layout of `files`, a dict from each image id to its files.
+        """Count the files of the images, a dict `files` from each image id to its files.
 
         Images without files are ignored. `first` and `last` are the file names of the image with
         the most files.

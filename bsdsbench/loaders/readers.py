@@ -153,10 +153,10 @@ def _refuse_masks(segs: Sequence[Map]) -> None:
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Return the prediction in a file: `segs`, its only map, or the one named "pred", "edge" ...
+    """Return the variable of a file that is the prediction, by its name or as the only map.
 
-    `arrays` are the variables of the file by name, and SOFT_NAMES lists the names. Several maps
-    with such names are accepted if they are equal. Raises FaultError if there is none.
+    `arrays` are the variables by name. The names are `segs` and, in SOFT_NAMES, "pred", "edge" ...;
+    several maps with such names must be equal. Raises FaultError if there is none.
     """
     if "segs" in arrays:
         return arrays["segs"]

@@ -63,7 +63,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 
 
 def _connect(target: object, address: str) -> Client:
-    """Return a Dask client: `target` if it is one, otherwise a new client that is connected to it.
+    """Return `target` if it is a Dask client, otherwise a new client that is connected to it.
 
     `target` is then an address (dask://HOST:PORT or tcp://HOST:PORT) or a cluster. `address` names
     it in error messages.

@@ -478,14 +478,14 @@ def available_cores() -> int:
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
     """Yield the executor of a run, and the maximum number of pending batches (AHEAD per worker).
 
-    The executor is the user's (which is not shut down), one on a Dask cluster, or a pool of
-    workers. It is None if there is only one worker; calls are then made in this thread.
+    The executor is the user's, one on a Dask cluster, or a pool of workers. It is None if there is
+    only one worker.
 
     `total` is the number of images, or 0 if unknown; `batch`, that which a worker gets at a time.
     """
     requested = plan.executor
     workers = min(plan.workers or available_cores(), total or MAX_WORKERS)
-    if isinstance(requested, Executor):
+    if isinstance(requested, Executor):  # the user's, which is not shut down
         yield requested, AHEAD * workers
     elif plan.on_dask:
         from bsdsbench.runs.dask_cluster import dask_executor, silent
@@ -493,7 +493,7 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
         with silent(), dask_executor(requested) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
-        yield None, 1
+        yield None, 1  # calls are made in this thread
     else:
         with _start_workers(workers, requested, batch) as pool:
             yield pool, AHEAD * workers

@@ -514,7 +514,7 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol for a run of a task: `protocol`, or the task's if it is None.
+    """Return the protocol for a run of a task, which is that of the task if `protocol` is None.
 
     A task exists so that its scores can be compared, so little may differ. Raises DataError if
 

@@ -327,12 +327,11 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Return the predicted segments, with those that equal annotated ones in the annotated order.
+    """Reorder predicted segments, so that a perfect prediction draws the map of the annotation.
 
-    Both lists are in drawing order: where segments overlap, the later one is seen. With the
-    annotated order, a perfect prediction draws the same map as the annotation. Segments are equal
-    if their category and their pixels are. They exchange places only among themselves; all other
-    segments stay where they are.
+    Both lists are in drawing order: where segments overlap, the later one is seen. Predicted
+    segments that equal annotated ones (in category and pixels) exchange places among themselves to
+    have the annotated order; all other segments stay where they are.
     """
     if not annotated:
         return predicted
