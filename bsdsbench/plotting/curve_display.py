@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, kind_of_value
+from bsdsbench.arguments import F8, as_numbers, kind_of_value
 from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
 from bsdsbench.errors import DataError
 from bsdsbench.plotting import style
@@ -41,6 +41,9 @@ class Drawing(NamedTuple):
     chance: tuple[Any, Any] | None = None  # x and y of the chance line
     point: tuple[float, float] | None = None  # x and y of the marked point
     dots: tuple[F8, F8] | None = None  # x and y of dots on the curve; None: all its points
+
+
+_ROUNDING = 1e-9  # a rate may exceed 1 by this
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -72,8 +75,15 @@ class CurveDisplay:
     _first_figure: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Convert the two arrays to float64 (K,). Raises DataError if their lengths differ."""
-        x, y = (np.asarray(getattr(self, name), np.float64).ravel() for name in self.arrays)
+        """Convert the two arrays to float64 (K,).
+
+        Raises DataError if their lengths differ, or if a rate is outside [0, 1].
+        """
+        x, y = (as_numbers(getattr(self, name), name).ravel() for name in self.arrays)
+        for name, values in zip(self.arrays, (x, y), strict=True):
+            if hasattr(self, "space") and not (values[~np.isnan(values)] <= 1 + _ROUNDING).all():
+                has = f"{name}: values up to {np.nanmax(values):g}, expected shares from 0 to 1"
+                raise DataError(has, fix="divide percentages by 100")
         if x.size != y.size:
             lengths = f"{', '.join(self.arrays)}: {x.size} and {y.size} values"
             raise DataError(f"{lengths}, expected as many")

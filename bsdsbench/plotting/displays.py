@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.comparison.published import PublishedResult
+from bsdsbench.comparison.published import PublishedResult, find_published
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
@@ -92,12 +92,14 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     @classmethod
-    def from_published(cls, published: PublishedResult, ap: bool = False) -> Self:
+    def from_published(cls, published: PublishedResult | str, ap: bool = False) -> Self:
         """Create the display of a published result with its ODS point, without drawing it.
 
-        If `ap` is True, the legend also shows its AP. Raises DataError if the package stores no
-        curve of this result.
+        `published` may be its key, such as "hed". If `ap` is True, the legend also shows its AP.
+        Raises DataError for an unknown key, or if the package stores no curve of this result.
         """
+        if isinstance(published, str):
+            (published,) = find_published([published])
         curve = published.curve
         if curve is None:
             raise DataError(f"published {published.key!r}: no curve is stored, expected one with")

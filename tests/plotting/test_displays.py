@@ -317,6 +317,10 @@ def test_lines_of_equal_f_are_smooth():
         ),
         (lambda: ROCCurveDisplay([0], [0], kind="x"), "kind 'x': expected one of"),
         (lambda: ROCCurveDisplay([0, 1], [0]), "fpr, tpr: 2 and 1 values"),
+        (lambda: ROCCurveDisplay([0, 60], [0, 90]), "fpr: values up to 60, .* by 100"),
+        (lambda: PRCurveDisplay([0.5], [90.0]), "precision: values up to 90"),
+        (lambda: PRCurveDisplay(["a"], [1]), "recall: of type list, expected float64 numbers"),
+        (lambda: PRCurveDisplay.from_published("hedd"), "published result 'hedd': unknown key"),
         (lambda: plot_curves([PRCurveDisplay([0], [1])], "a.gif"), r"suffix '\.gif'"),
     ],
 )
