@@ -126,27 +126,34 @@ class _Wrapper(PyCallWrapper):
     ) -> None:
         """Write code that converts Python's arguments, calls the kernel, and converts its result.
 
-        The kernel runs without the GIL. The code does not check whether a conversion fails: numba
-        calls the function only with arguments of the types for which it was compiled.
+        The kernel runs without the GIL. Conversions are not checked, because numba calls the
+        function only with arguments of the types for which it was compiled.
+
+        api, builder: writers of code; each call of their methods adds instructions.
+        args: the address of the tuple of all arguments; `closure` and `kws` are unused.
         """
         context, kinds = self.context, self.fndesc.argtypes  # the types of the arguments
-        # Unpack the tuple of arguments to one address for each Python object
+        # Unpack the tuple of arguments: the Python object k is stored at the address places[k]
         places = [api.alloca_obj() for _ in kinds]
         api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds), *places)
         values = []
         for kind, place in zip(kinds, places, strict=True):
             value = builder.load(place)
-            if isinstance(kind, types.Array):  # fill numba's struct of an array
-                array = context.make_array(kind)(context, builder)._getpointer()
-                api.numba_array_adaptor(value, builder.bitcast(array, api.voidptr))
-                values.append(builder.load(array))
-            else:
+            if isinstance(kind, types.Array):
+                # Reserve numba's struct of an array (data, shape, strides). A C function, which
+                # takes the address of the struct as void*, fills it
+                struct = context.make_array(kind)(context, builder)._getpointer()
+                api.numba_array_adaptor(value, builder.bitcast(struct, api.voidptr))
+                values.append(builder.load(struct))
+            else:  # a number or a tuple
                 values.append(api.to_native_value(kind, value).value)
         thread = api.save_thread()  # releases the GIL
+        # As in numba's code, LLVM must not copy the kernel into this function (noinline). The
+        # error status is ignored, because the kernel raises nothing
         _, returned = context.call_conv.call_function(
             builder, self.func, self.fndesc.restype, kinds, values, attrs=("noinline",)
         )
-        api.restore_thread(thread)
+        api.restore_thread(thread)  # takes the GIL again
         builder.ret(api.from_native_return(self.fndesc.restype, returned, None))
 
 
@@ -199,14 +206,14 @@ class _KernelLower(Lower):
     def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
         """Write code that makes an iterator over a range of numbers, and return the iterator.
 
-        kind: numba's type of the iterator, a struct of four fields. The first three are the address
-            of the next number, the stop and the step. The fourth, in which numba counts the numbers
-            that are left, stays undefined.
+        kind: numba's type of the iterator, a struct of four fields: the address of the next number,
+            the stop, the step, and the count of the numbers that are left. The count stays
+            undefined: `_next_of_range`, which reads the iterator, compares with the stop instead.
         numbers: the range, a struct of its start, stop and step.
         """
         start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
-        address = cgutils.alloca_once_value(self.builder, start)
-        iterator = self.context.get_constant_undef(kind)
+        address = cgutils.alloca_once_value(self.builder, start)  # a new variable, set to `start`
+        iterator = self.context.get_constant_undef(kind)  # a struct whose fields are undefined
         for position, value in enumerate((address, stop, step)):
             iterator = self.builder.insert_value(iterator, value, position)
         return iterator

@@ -105,19 +105,23 @@ def _ridge_normal(image: _Image) -> list[_Image]:
 def _write_normal(gxx, gxy, gyy, cos, sin):
     """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
 
-    The angle is that of the published NMS program (of structured edges and HED): atan(Gyy
-    sign(-Gxy) / (Gxx + 1e-5)), where 1e-5 keeps the quotient finite if Gxx is 0. It is 0 if Gxy or
-    Gyy is 0. All maps are float32 (H, W); gxx, gxy and gyy are the second derivatives.
+    The formula is copied from the published NMS program (of structured edges and HED), so that
+    scores agree: atan(Gyy sign(-Gxy) / (Gxx + 1e-5)). The angle is 0 if Gxy or Gyy is 0. A normal
+    that points the other way (the angle plus 180 degrees) serves as well.
+
+    gxx, gxy, gyy float32 (H, W): the second derivatives of the map, such as gxy by x and by y.
+    cos, sin float32 (H, W): filled in place.
     """
     h, w = cos.shape
     for y in range(h):
         for x in range(w):
-            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5  # the angle is atan(rise / run)
+            # The angle is atan(rise / run); 1e-5 keeps the quotient finite if Gxx is 0
+            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
             if gxy[y, x] > 0:
-                rise = -rise
+                rise = -rise  # the factor sign(-Gxy) is -1
             if gxy[y, x] == 0 or rise == 0:
-                rise, run = 0.0, 1.0
-            length = math.sqrt(rise * rise + run * run)
+                rise, run = 0.0, 1.0  # angle 0
+            length = math.sqrt(rise * rise + run * run)  # so the cosine is run / length
             cos[y, x], sin[y, x] = run / length, rise / length
 
 

@@ -22,7 +22,7 @@ from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
 # Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
-_EVENTS_PER_PIXEL = 4
+_CHANGES_PER_PIXEL = 4
 _LAST_BIT = np.uint64(63)
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all pixels are needed
 
@@ -89,7 +89,7 @@ def thinning_changes(
         added = np.ones(flat.size, np.bool_)
         return SizedChanges(MapChanges(start, switched_on, added), start[1:])
     change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
-    capacity = _EVENTS_PER_PIXEL * flat.size + 64  # 64 pixels, a word, are compared at a time
+    capacity = _CHANGES_PER_PIXEL * flat.size + 64  # 64 pixels, a word, are compared at a time
     while True:
         pixel, added = np.empty(capacity, np.int32), np.empty(capacity, np.bool_)
         work = _new_workspace(is_on, near)
@@ -173,7 +173,8 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
 
     switched_on int32 (pixels,), on_start int64 (n + 1,): step k switches on the pixels with the
         flat indices switched_on[on_start[k] : on_start[k + 1]].
-    work: a new _Workspace.
+    work: a new _Workspace. Of its maps, `unthinned` has the pixels that are switched on, `now` and
+        `before` the thinned maps of this step and the previous one.
     change_start int64 (n + 1,): 0 on entry; receives, in the same way, the changes of each step.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
@@ -182,8 +183,9 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
 
     The maps are kept as bits for a box of the image, whose first pixel has the flat index `corner`.
-    A word has 64 pixels of a row. Words that lie below each other form a contiguous column of
-    tiles, of TILE_ROWS words each. The first column, and the first tile of each column, are empty.
+    A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
+    column, which is contiguous in memory and divided into tiles of TILE_ROWS words. A frame of
+    empty tiles surrounds the box: the first pixel of the box is in column 1, row TILE_ROWS.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
@@ -192,20 +194,21 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
             for i in range(on_start[k], on_start[k + 1]):
                 row = (switched_on[i] - corner) // cols  # in the box
                 col = (switched_on[i] - corner) - row * cols
-                word = ((col >> 6) + 1) * words_per_column + TILE_ROWS + row
+                word = (col // 64 + 1) * words_per_column + TILE_ROWS + row  # beyond the frame
                 work.unthinned[word] |= ONE << np.uint64(col & 63)
                 work.is_occupied[word // TILE_ROWS] = True
+            # Thin into the older of the two maps; the last thinned map becomes `before`
             before, now = now, before
             _thin_tiles(work, now)
-            for tile in range(work.last_test.size):
-                if not work.is_occupied[tile]:
+            for tile in range(work.is_occupied.size):
+                if not work.is_occupied[tile]:  # no pixel in it is on so far
                     continue
                 # The row in the box of the tile's first word, and the flat index of its bit 0
                 column = tile // work.tiles_per_column
                 row = (tile - column * work.tiles_per_column - 1) * TILE_ROWS
                 first_pixel = corner + row * cols + 64 * (column - 1)
                 for word in range(tile * TILE_ROWS, (tile + 1) * TILE_ROWS):
-                    n_on += np.int64(ones(now[word]) - ones(before[word]))
+                    n_on += np.int64(ones(now[word]) - ones(before[word]))  # numbers of set bits
                     changes = (now[word] ^ before[word]) & work.near[word]
                     if end + 64 > pixel.size:  # the word may have 64 changes
                         return False

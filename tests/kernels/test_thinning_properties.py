@@ -72,7 +72,7 @@ def test_more_changes_than_there_was_room_for(monkeypatch):
     levels = np.random.default_rng(0).integers(0, 100, (60, 70)).astype(np.int16)
     every = thinning_changes(levels, 99).changes
     assert every[0][-1] > 2 * np.count_nonzero(levels)
-    monkeypatch.setattr(thinning, "_EVENTS_PER_PIXEL", 1)
+    monkeypatch.setattr(thinning, "_CHANGES_PER_PIXEL", 1)
     for found, expected in zip(thinning_changes(levels, 99).changes, every, strict=True):
         assert np.array_equal(found, expected)
 

@@ -172,12 +172,15 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
-    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed.
+    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed. The kernel
+    sorts the triples by column, then by row, each time without changing the order of equal ones.
     """
-    # The table, with room for a cell per triple, then work space
-    indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
+    # The table in CSR form, with room for a cell per triple; the kernel fills the first n cells
+    indptr = np.zeros(n_rows + 1, np.int64)  # row r has the cells indptr[r] : indptr[r + 1]
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
+    # Work space: the triples sorted by column, and where each column and row begins and ends
     by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
+    start, row_end = np.zeros((2, n_rows + 1), np.int64)
     n = _tabulate(
         rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count
     )
@@ -256,19 +259,30 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Compute the sums over the cells of a table from which region measures are derived.
+    """Compute the sums over overlaps of two regions from which region measures are derived.
 
-    table: its rows are predicted regions, its columns the regions of all annotators.
+    For example, the Rand index needs the sum of n^2 over overlaps of n pixels, and the variation of
+    information that of n log2 n. Covering needs the largest IoU of each region.
+
+    table: n of each overlap. Its rows are predicted regions, its columns those of all annotators.
     row_area, col_area: number of pixels of each predicted and each annotated region.
     ann_of_col (n_cols,): index of the annotator of each column, ascending.
     n_ann: number of annotators.
     """
-    best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
-    squares, largest_of_cols, largest_of_rows = np.zeros((3, n_ann), np.int64)
-    bits, *errors = np.zeros((5, n_ann))  # of four kinds, the last fields of `OverlapSums`
-    # The kernel fills all arrays, and returns the number `covered_pred`
-    sums = OverlapSums(best_gt, 0.0, squares, largest_of_cols, largest_of_rows, bits, *errors)
-    covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums)
+    sums = OverlapSums(
+        best_gt=np.zeros(col_area.size),  # largest IoU of each annotated region
+        covered_pred=0.0,  # a number, so the kernel returns it; it fills the arrays in place
+        squares=np.zeros(n_ann, np.int64),
+        largest_of_cols=np.zeros(n_ann, np.int64),
+        largest_of_rows=np.zeros(n_ann, np.int64),
+        bits=np.zeros(n_ann),  # sum of n log2 n
+        larger_error=np.zeros(n_ann),
+        smaller_error=np.zeros(n_ann),
+        pred_error=np.zeros(n_ann),
+        gt_error=np.zeros(n_ann),
+    )
+    work = np.zeros(col_area.size, np.int64)  # the largest overlap of each column so far
+    covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, work, sums)
     return sums._replace(covered_pred=covered_pred)
 
 
