@@ -129,7 +129,7 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
                 return Evidence(Values.NUMBERS)
     if not is_object.any():
         return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
-    if by_number:
+    if by_number:  # an object may have several components
         return Evidence(levels=(float(number),))
     from scipy.ndimage import label
 

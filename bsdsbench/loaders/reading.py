@@ -408,7 +408,7 @@ class Readings(NamedTuple):
     def describe(
         self, records: Sequence[ImageRecord], pred_layout: Layout, gt_layout: Layout
     ) -> str:
-        """Describe how the files are read: "Read as: predictions ...; truth ...".
+        """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
         The predictions are left out if there are none, for example when annotators are scored
         against each other. Returns "" if there are no images, or if an image has no evidence, as

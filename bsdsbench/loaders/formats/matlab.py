@@ -153,7 +153,7 @@ class _Reader:
         classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
         Raises FaultError for complex, damaged or too deeply nested variables.
         """
-        flag_words, dimensions = self.read_numbers(), self.read_numbers()
+        flag_words, dimensions = self.read_numbers(), self.read_numbers()  # in this order
         name = bytes(self.read_element().body).decode("latin-1")
         if flag_words.size != 2 or flag_words.dtype.kind != "u" or dimensions.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {EXPECTED_INTACT}")
@@ -163,7 +163,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         array_class, flags = int(flag_words[0]) & 0xFF, int(flag_words[0]) >> 8
-        is_logical = bool(flags & LOGICAL)
+        is_logical = bool(flags & LOGICAL)  # one of the 8 bits above the class
         value: Any = None
         if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")

@@ -406,10 +406,9 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
         import imageio.v3 as iio
 
         return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
-    # Pillow ignores the checksums of the chunks of a PNG
-    # A chunk has the length of its content in 4 bytes, its name in 4, the content and, in 4 bytes,
-    # the checksum of name and content. The first chunk follows the 8 bytes of the signature
-    start = 8
+    # Pillow ignores the checksums of the chunks of a PNG. A chunk has the length of its content in
+    # 4 bytes, its name in 4, the content and, in 4 bytes, the checksum of name and content
+    start = 8  # after the signature
     while (name := data[start + 4 : start + 8]) != b"IEND":
         end = start + 8 + int.from_bytes(data[start : start + 4])
         if end + 4 > len(data):
