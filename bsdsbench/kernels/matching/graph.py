@@ -116,9 +116,7 @@ class Geometry(NamedTuple):
     block_size: np.uint64  # T
     tiles_to_corner: np.uint64  # index of a tile minus that of the first tile of its block
     pixels_to_corner: np.uint64  # the same for the flat index of a tile's first pixel
-    margin: (
-        np.uint64
-    )  # 8 K - R: pixels from the block's edge to the disk of the tile's pixel (0, 0)
+    margin: np.uint64  # 8 K - R: from the block's edge to the disk of the tile's pixel (0, 0)
     reach: np.uint64  # R
     tile_masks: U8  # (64, T T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
