@@ -13,9 +13,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from bsdsbench.arguments import kind_of_value
+from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError, EmptyTruthError, InputWarning, MergeError, ShapeError, warn
 from bsdsbench.images import Prediction
+from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
@@ -237,7 +238,8 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     images are numbered starting at `n_seen`, the number of images before the update.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
-    three axes (probably class scores) but the ground truth is a single map (H, W).
+    three axes (probably class scores) but the ground truth is a single map (H, W). Raises DataError
+    if arrays (B, H, W) of ground truth are the one-hot channels of a single image.
     """
     pred_axes = getattr(pred, "ndim", 0)  # of an array or tensor
     if pred_axes == 3 and pred.shape[2] == 1 < min(pred.shape[:2]):  # one map (H, W, 1)
@@ -250,6 +252,9 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "expected one value per pixel, (H, W): argmax first?"
         )
+    if pred_axes == 3 and getattr(gts, "ndim", 0) == 3:
+        channels = list(given_array(gts, "ground truths"))
+        refuse_channels(channels, "ground truths: ", "(B, H, W), a map of each image")
     preds = list(pred)
     ids = image_id
     if image_id is None:

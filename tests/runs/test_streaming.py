@@ -225,6 +225,16 @@ def test_an_axis_of_one_is_no_class(metric):
     refused("expected a label map", scores, labels, np.stack([labels] * 3), names)
 
 
+def test_one_hot_channels_are_no_batch():
+    labels = np.kron([[0, 1, 2], [2, 0, 1]], np.ones((6, 6), np.int64))
+    channels = np.stack([labels == k for k in range(3)])
+    for metric in ("segmentation", "pixel"):
+        ev = bb.StreamingEvaluator(metrics=metric)
+        refused("ground truths: 3 maps that add up to one", ev.update, channels * 1.0, channels)
+        ev.update(channels[:2], channels[:2])
+        assert len(ev) == 2
+
+
 def test_one_map_with_a_last_axis_of_one_is_one_image():
     ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,), max_dist_px=1))
     for maps in (np.eye(9)[..., None], np.eye(9)[None, ..., None]):
