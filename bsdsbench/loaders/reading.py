@@ -197,7 +197,13 @@ class ReadOptions:
         if not self.truth and values.min(initial=0) < 0:
             yield "apply the sigmoid, if it is raw network output"
         elif not self.truth and np.isfinite(top):
-            yield Setting("normalise", True, "if these are gray levels")
+            white = 0 if levels else _white_of(values)  # with few levels they may be labels
+            meaning = (
+                "if the maximum of each map is white" if white > 1 else "if these are gray levels"
+            )
+            yield Setting("normalise", True, meaning)
+            if white > 1:
+                yield f"save map > {white * 128 // 255}, which is empty here, if {white} is white"
         elif 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
             yield Setting("gt_threshold", 0.5, "if these are gray levels")
         if self.kind is Kind.BOUNDARIES and are_integers:
@@ -224,7 +230,8 @@ class ReadOptions:
             has = f"{side} has values up to 1, that of {white_file} up to white"
             fix = Setting("gt_threshold", 0.5, "if these are gray levels")
             file = _first_evidence_with(Values.UNIT, images).file
-            yield Problem(file, has, "the same scale in all files", (fix,) if self.truth else ())
+            advice = fix if self.truth else "save gray maps as masks, map > 128"
+            yield Problem(file, has, "the same scale in all files", (advice,))
         # No value of the ground truth reaches the threshold, so the set has no object
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"

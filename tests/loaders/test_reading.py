@@ -179,6 +179,17 @@ def test_logits_and_nan_are_no_gray_levels(low, advice, tmp_path):
     assert ("normalise=" in str(error.value), advice in str(error.value)) == (False, True)
 
 
+@pytest.mark.parametrize(("form", "cut"), [("png8", 128), ("png16", 32896)])
+def test_a_weak_gray_map_has_an_advice_for_each_scale(form, cut, tmp_path):
+    """Divided by its maximum it would be an object, among sigmoids of one network it is none."""
+    soft = np.uint8(np.clip(3 * ndimage.gaussian_filter(DISK * 85.0, 1), 0, 255))
+    for k, values in enumerate((soft, soft // 3)):
+        write(tmp_path / "pred", k, values * (np.uint16(257) if form == "png16" else 1), form)
+        write(tmp_path / "gt", k, np.uint8(255) * DISK, "png8")
+    words = rf"1\.png: .*normalise=True if the maximum.*save map > {cut}, which is empty here"
+    refused(words, counted, tmp_path / "pred", tmp_path / "gt", metrics="contour")
+
+
 # ---- gray ----------------------------------------------------------------------------------------
 
 
