@@ -160,7 +160,7 @@ class Sampling(NamedTuple):
     n_boot: int  # number of samples
     seed: int
     level: float  # confidence level of intervals
-    n: int = 0  # number of images or clusters; 0 until `over` sets it
+    n: int = 0  # number of images or clusters; 0 until `for_images_of` sets it
     column: str = ""  # the group column that defines the clusters, or "" if images are drawn
     clusters: I8 | None = None  # (N,): the cluster index of each image, None if images are drawn
 
@@ -176,7 +176,7 @@ class Sampling(NamedTuple):
         """Return what is drawn, in words: "images" or "clusters (COLUMN)"."""
         return f"clusters ({self.column})" if self.column else "images"
 
-    def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
+    def for_images_of(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return a copy of the settings that draws the images of the runs, or clusters of them.
 
         All runs have the same images. `cluster` is the group column whose groups are the clusters,
@@ -210,8 +210,8 @@ class Sampling(NamedTuple):
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     """Check the settings of a bootstrap, and return them.
 
-    They do not say yet how many images or clusters are drawn; `Sampling.over` sets this. Raises
-    DataError if a setting is out of range.
+    They do not say yet how many images or clusters are drawn; `Sampling.for_images_of` sets this.
+    Raises DataError if a setting is out of range.
     """
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         has = f"level: {kind_of_value(level)}"

@@ -159,7 +159,7 @@ def shared_metric(runs: Sequence[Evaluation], metric: str | None) -> str:
     return metric
 
 
-def fewer_values(
+def unequal_coverage(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
     """Describe those of the `scores` that are means over different numbers of values in the runs.

@@ -19,9 +19,9 @@ from bsdsbench.comparison import bootstrap, significance
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling, WeightedRun
 from bsdsbench.comparison.comparable import (
     comparable,
-    fewer_values,
     refuse_equal_names,
     shared_metrics,
+    unequal_coverage,
 )
 from bsdsbench.comparison.comparison import (
     Comparison,
@@ -35,7 +35,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_names import lower_is_better, usual_scores
+from bsdsbench.results.score_names import default_scores, lower_is_better
 from bsdsbench.results.score_tables import is_ap, late_starts_note
 from bsdsbench.text import shared_names
 
@@ -112,7 +112,7 @@ def compare(
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
-    sampling = settings.over(evaluations, cluster)
+    sampling = settings.for_images_of(evaluations, cluster)
     notes += sampling.notes(evaluations[0])
     metrics = shared_metrics(evaluations)
     pairs = list(combinations(evaluations, 2))
@@ -147,8 +147,8 @@ def compare(
         notes=(*notes, *_nothing_significant(sampling, len(pairs))),
         late_starts=_late_starts(evaluations, metrics, scores),  # notes on AP
         signatures=tuple(str(run.signature) for run in evaluations),
-        shown=tuple(usual_scores(evaluations[0], scores, parts=True)),
-        coverage=fewer_values([run.weighted for run in sampled], run_names, scores),
+        shown=tuple(default_scores(evaluations[0], scores, parts=True)),
+        coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
         **described_fields(evaluations, metrics, sampling),
     )

@@ -239,7 +239,7 @@ class Comparison(ComparedScores):
         the start as 0.
     coverage : dict of str to str
         For each score that is a mean over different numbers of values in the runs, a text with
-        these numbers; see `fewer_values`.
+        these numbers; see `unequal_coverage`.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     ]
 
 
-def _only_metric(scores: Sequence[str]) -> str:
+def _title_of_only_metric(scores: Sequence[str]) -> str:
     """Return the title of the metric if all scores belong to the same one; otherwise "".
 
     The title of the table then names the metric, so that its headings need not. Default metrics
@@ -90,7 +90,7 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
     return left_out_notes(left_out)
 
 
-def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
+def _notes_on_scores(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
     """Return the notes on left-out images, the notes of the comparison, and those on `scores`."""
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
@@ -99,8 +99,8 @@ def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
     """Return notes on those of the `scores` that are means over different numbers of values.
 
-    `coverage`, a result of `fewer_values`, maps the name of such a score to text with the numbers:
-    "9 images in A, 10 images in B". Scores with the same text share a line.
+    `coverage`, a result of `unequal_coverage`, maps the name of such a score to text with the
+    numbers: "9 images in A, 10 images in B". Scores with the same text share a line.
     """
     headings_by_text = grouped((coverage[s], heading(s)) for s in scores if s in coverage)
     reason = "undefined values are left out, so the means are over different objects"
@@ -135,7 +135,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     metric : the metric whose parts are shown, or "" for overall scores
     """
     has_pairs = len(compared.names) > 1
-    only_metric = _only_metric(compared.scores)
+    only_metric = _title_of_only_metric(compared.scores)
     labels = [METHOD]
     if metric:
         labels = [PART, METHOD] if has_pairs else [PART]
@@ -185,7 +185,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title,
         [*labels, *fields.values()],
         rows,
-        notes=[*notes, *_notes_of(compared, scores)],
+        notes=[*notes, *_notes_on_scores(compared, scores)],
         row_notes=row_notes,
         n_labels=len(labels),
         ranked_within=PART.key if metric else "",
@@ -193,13 +193,13 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     )
 
 
-_PAIR = (Field("a", "A"), Field("b", "B"))
+_PAIR_FIELDS = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
     """Return the columns of a table of differences. `level` is the text "95 %", for example."""
     return [
-        *_PAIR,
+        *_PAIR_FIELDS,
         Field("score", "Score"),
         Field("difference", f"A - B [{level} interval]", "A - B", "+.4f"),
         Field("p", "p", "", "p"),
@@ -251,13 +251,13 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         labels.append(PART)
         key = f"{metric}-differences"
         title = f"{registry.get(metric).title}, differences part by part"
-        differences.sort(key=lambda d: scores.index(d.score))
+        differences.sort(key=lambda d: scores.index(d.score))  # the order of `scores`
         for d in differences:
             _, part, column = parse_score(d.score)
             rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
     else:
         # The title of the table of scores, which stands above this one, names a single metric
-        is_metric_named = _only_metric(compared.scores) != ""
+        is_metric_named = _title_of_only_metric(compared.scores) != ""
         notes += _detectable_note(compared, differences, in_title=is_metric_named)
         for d in differences:
             score_cell = heading(d.score, in_title=is_metric_named)
@@ -269,7 +269,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         title,
         [*labels, difference, p, p_holm, least],
         rows,
-        notes=[*notes, *_notes_of(compared, scores)],
+        notes=[*notes, *_notes_on_scores(compared, scores)],
         n_labels=len(labels),
         sentence=f"Differences between methods, with {numbers_note}",
     )
@@ -333,7 +333,7 @@ def _image_table(compared: Comparison) -> Table:
     Images are compared by the metric's first per-image score.
     """
     fields = [
-        *_PAIR,
+        *_PAIR_FIELDS,
         Field("metric", "Metric"),
         Field("wins", "A wins", "wins", "d"),
         Field("ties", "Ties", "ties", "d"),
@@ -351,7 +351,7 @@ def _image_table(compared: Comparison) -> Table:
         "Image by image",
         fields,
         rows,
-        notes=[note, *_notes_of(compared, ())],
+        notes=[note, *_notes_on_scores(compared, ())],
         n_labels=3,
         sentence=f"On how many of {counted(compared.n_images, 'image')} method A is better than B",
     )

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun, check_sampling
-from bsdsbench.comparison.comparable import comparable, fewer_values
+from bsdsbench.comparison.comparable import comparable, unequal_coverage
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import coverage_lines
@@ -324,7 +324,7 @@ def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
         return list(_with_full_names(dict.fromkeys(chosen), baseline.scores))
     if baseline.gated:
         return list(baseline.gated)
-    shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
+    shown = score_names.default_scores(baseline.run, list(baseline.scores), parts=True)
     scores = []
     for score in baseline.scores:
         name = score_names.score_name(score)  # None if it is not known here
@@ -354,7 +354,7 @@ def _check_images(
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
-    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
+    coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
     tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
     n_tests, alpha = 0, 1.0  # a drop is significant if its p-value is below alpha

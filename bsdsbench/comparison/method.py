@@ -23,7 +23,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import flat_scores, usual_scores
+from bsdsbench.results.score_names import default_scores, flat_scores
 from bsdsbench.results.storage import Provenance
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import counted, shared_names
@@ -262,7 +262,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
     shared = shared_names([*scores_of_splits, pooled_scores])
-    shown = usual_scores(first, shared)
+    shown = default_scores(first, shared)
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))

@@ -46,7 +46,7 @@ from bsdsbench.comparison.sampled_methods import (
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
+from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
 from bsdsbench.results.score_tables import METHOD, ExtraRow, image_numbers, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
@@ -218,7 +218,7 @@ def compare_methods(
     methods = [method.in_order() for method in given]
     refuse_equal_names("methods", [method.name for method in methods])
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
-    sampling = settings.over(runs, cluster)
+    sampling = settings.for_images_of(runs, cluster)
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
@@ -243,7 +243,7 @@ def compare_methods(
         ranks={score: compared.ranks for score, compared in by_score.items()},
         paired=paired,
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
-        shown=tuple(usual_scores(runs[0], scores)),
+        shown=tuple(default_scores(runs[0], scores)),
         left_out=left_out,
         **described_fields(runs, metrics, sampling),
     )
@@ -314,7 +314,7 @@ def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> 
     runs = [run for method in methods for run in method.runs]
     metrics = shared_names(run.metrics for run in runs)
     known = shared_names(WeightedRun(run, metrics).overall_scores() for run in runs)
-    return chosen_scores(columns, known) if columns else usual_scores(methods[0].runs[0], known)
+    return chosen_scores(columns, known) if columns else default_scores(methods[0].runs[0], known)
 
 
 def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Cell]:

@@ -96,7 +96,7 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(draws_below_0, n_images))
 
 
-def _tails(level: float, n_images: float) -> F8:
+def _z_scores_of_ends(level: float, n_images: float) -> F8:
     """Return the z-scores (low, high) of the percentiles of bootstrap draws that end an interval.
 
     The share of draws below an end is the normal probability of its z-score. With -1.96 and 1.96,
@@ -123,10 +123,9 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     """
     if draws.size < 2:
         return math.nan
-    z_level = _tails(level, n_images)[1]
-    # `_tails` takes the level of a two-sided interval. The upper end of this interval is the
-    # quantile POWER.
-    z_power = _tails(2 * POWER - 1, n_images)[1]
+    _, z_level = _z_scores_of_ends(level, n_images)  # of the upper end of the interval
+    # The interval of level 2 POWER - 1 has its upper end at the quantile POWER
+    _, z_power = _z_scores_of_ends(2 * POWER - 1, n_images)
     return float((z_level + z_power) * draws.std(ddof=1))
 
 
@@ -142,7 +141,7 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
     With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
     few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
-    little; see `_tails`.
+    little.
 
     NaN draws are ignored. If the share of defined draws is below `level`, both ends are NaN.
     """
@@ -151,7 +150,8 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     defined = draws[~np.isnan(draws)]
     if defined.size < level * draws.size:
         return Ends(math.nan, math.nan)
-    low, high = np.quantile(defined, ndtr(_tails(level, n_images)))
+    # The normal distribution function `ndtr` converts z-scores to shares, such as 0.025 and 0.975
+    low, high = np.quantile(defined, ndtr(_z_scores_of_ends(level, n_images)))
     return Ends(float(low), float(high))
 
 

@@ -267,7 +267,7 @@ def _scores_shown(
         chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
         return [score for score in known if score in chosen]
     run = next(run for run in runs if metric in run.metrics)
-    usual = score_names.usual_scores(run, known, parts=True)
+    usual = score_names.default_scores(run, known, parts=True)
     # Without "own", the columns that only the table of a single run shows
     return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
@@ -415,7 +415,7 @@ def score_drawn(
     are considered. Raises DataError if there is no such score.
     """
     shared = shared_names(s.scores for s in slices)
-    for name in score_names.usual_scores(runs[0], shared):
+    for name in score_names.default_scores(runs[0], shared):
         if metric in (None, name.partition(".")[0]):
             return name
     raise score_names.unknown_score(metric, shared)

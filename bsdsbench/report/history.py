@@ -15,7 +15,7 @@ from bsdsbench.plotting import style
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
+from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
 from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.tables.table import Cell, Field, Table
 from bsdsbench.text import listed
@@ -155,4 +155,4 @@ def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) ->
     the last run's own table. Raises DataError if no run has a listed score.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
-    return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)
+    return chosen_scores(columns, known) if columns else default_scores(runs[-1], known)

@@ -141,7 +141,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     return class_scores
 
 
-def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
+def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the names in `known` of the scores that tables of the run show by default.
 
     These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
