@@ -296,6 +296,8 @@ class Search:
         self.end_time = time.monotonic() + seconds
         counts = counts_by_image(run.records, metric)
         self.ids = list(counts)
+        self.records = {record.image_id: record for record in run.records}
+        self.unchanged = set[int]()  # images whose files were found to be those of the run
         self.run_counts = list(counts.values())
         self.run_scores = self.compute_scores(self.run_counts, run.protocol)
         for target in targets:
@@ -488,7 +490,8 @@ class Search:
 
         Counts are kept in `counted`, so that no image is counted twice under the same setting.
         Returns None if an image cannot be counted, or if the time limit is exceeded by more than
-        the fraction MAX_OVERTIME, after which no further image is started.
+        the fraction MAX_OVERTIME, after which no further image is started. Raises DataError if the
+        files of an image are no longer those that the run counted.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -506,8 +509,17 @@ class Search:
             else:
                 counts[k] = self.metric.count(pred, gt, protocol, opt)
 
+        def check_files(k: int) -> None:
+            """Raise DataError if the files of image `k` have changed since the run."""
+            assert self.sources is not None
+            if self.seconds_left >= -MAX_OVERTIME * self.seconds:
+                self.sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
+                self.unchanged.add(k)
+
         missing = [k for k in images if k not in counts]
         with ThreadPoolExecutor(self.workers) as pool:
+            # A score of other maps would be taken for the effect of the setting
+            list(pool.map(check_files, [k for k in images if k not in self.unchanged]))
             try:
                 for n_done, _ in enumerate(pool.map(count_image, missing), 1):
                     if self.progress:

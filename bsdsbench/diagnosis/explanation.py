@@ -10,6 +10,7 @@ import numpy as np
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.text import counted, rounding_error
 
+MOST_PUBLISHED = 5  # the maximum number of published results that the conclusion names
 FOUR_DECIMALS = 5e-5  # the rounding error of a number with four decimals
 # Kinds of trials: no change, another rule or column, a subset of the images, another setting
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
@@ -169,5 +170,7 @@ class Explanation:
                     f"No setting of a known program gives the target ({asked}), but "
                     f"{trial.label!r} does: {changed}."
                 )
-        published = f"Published with these numbers: {', '.join(self.published)}. "
-        return published + text if self.published else text
+        n_more = len(self.published) - MOST_PUBLISHED  # many round to a target such as 0.9
+        more = f" and {n_more} more" if n_more > 0 else ""
+        names = ", ".join(self.published[:MOST_PUBLISHED])
+        return f"Published with these numbers: {names}{more}. {text}" if names else text

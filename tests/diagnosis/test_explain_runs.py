@@ -7,7 +7,7 @@ import numpy as np
 
 from bsdsbench.diagnosis.explanation import Explanation, Trial, rank_trials
 from tests.helpers.making import make_set
-from tests.helpers.runs import call, counted
+from tests.helpers.runs import call, command, counted
 
 
 def test_it_starts_from_the_run_s_own_scores(tmp_path):
@@ -24,6 +24,17 @@ def test_it_starts_from_the_run_s_own_scores(tmp_path):
     trials = json.loads(call("explain", tmp_path / "out", *words))["trials"]
     own = next(t for t in trials if t["label"] == "as it is")
     assert (own["scores"]["ods"], own["gap"]) == (ods, 0)
+
+
+def test_maps_that_were_replaced_since_the_run_are_refused(tmp_path):
+    """Their scores under another setting would be compared with those of the old maps."""
+    pred, gt = make_set(tmp_path, images=3)
+    counted(pred, gt, out=tmp_path / "out")
+    old = iio.imread(next(pred.glob("im001.*")))
+    next(pred.glob("im001.*")).unlink()
+    iio.imwrite(pred / "im001.png", np.roll(old, 5, 0))
+    line = command("explain", tmp_path / "out", "--target", "ods=0.1", "--quiet").stderr
+    assert "im001: other counts than those of" in line
 
 
 def test_a_reference_run_is_explained_and_published_rows_come_first():
