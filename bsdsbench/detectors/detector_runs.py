@@ -248,16 +248,20 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    Images on which the detector failed are left out. The result also describes the whole data set,
-    all images `ids`, so that the results of several shards can be merged.
+    A shard is a part of the images that one of several processes computes. Images on which the
+    detector failed are left out of the scores. The result also describes the whole data set, all
+    images `ids`, so that the results of several shards can be merged.
 
     record: the contents of run.json; the fields that identify the detector are stored with the
         scores.
+    plan: the settings of the call, such as protocol and metrics.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
-    # With missing="zero", images without a map are listed too
+    # The files (map and ground truth) of all images of the data set, also of those without a map:
+    # missing="zero" would count these as empty maps, but they are left out of `items` below
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
+    # Describe the run, in which no image is counted so far
     about_detector = {
         "ms_per_image": detected.ms_per_image,
         "machine": detected.machine,
@@ -266,11 +270,11 @@ def _evaluate(
     }
     number, n_shards = plan.shard
     shard = None if n_shards == 1 else f"{number}/{n_shards}"
-    run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)  # without records so far
-    run = run.with_provenance(detector=ReadOnlyDict(about_detector), shard=shard)
-    run = replace(run, failed=detected.failed)
-    # `items` are those of the shard already, so the plan must not select a shard of them again
-    return run_source(items, attrs.evolve(plan, shard=(1, 1)), run)
+    empty_run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
+    empty_run = empty_run.with_provenance(detector=ReadOnlyDict(about_detector), shard=shard)
+    empty_run = replace(empty_run, failed=detected.failed)
+    # Count the images. `items` are those of the shard, so no shard of them must be selected again
+    return run_source(items, attrs.evolve(plan, shard=(1, 1)), empty_run)
 
 
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:

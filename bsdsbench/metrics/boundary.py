@@ -126,20 +126,23 @@ class CurveMetric(Metric[Opt]):
     ) -> Texts:
         """Yield (file name, text) for the tables of each curve, in the official BSDS format.
 
-        The files are eval_bdry.txt and so on. If there are several curves, each has a folder named
-        by the last key of its path; curves without scores are skipped. If the stack has `counted`,
-        bool (N, curves), the tables of a curve list only the images for which `counted` is True.
+        The files of a single curve are eval_bdry.txt and so on. Those of several curves (such as
+        one for each class) are in folders named after the curves.
+
+        score: scores of several curves are nested by path, such as score["per_class"]["car"].
+        stack: the counts. "counted", bool (N, curves), if present, says which images of N count.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
+        # `matches` int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
-            scores = part_of(score, path)
-            if scores is None:
+            curve_score = part_of(score, path)
+            if curve_score is None:  # such as a class without annotated boundaries
                 continue
-            folder = f"{safe_name(path[-1])}/" if path else ""
+            folder = f"{safe_name(path[-1])}/" if path else ""  # () is the path of a single curve
             images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
             listed_ids = np.array(ids)[images].tolist()
             tables = format_boundary_tables(
-                scores, listed_ids, thresholds, matches[images], protocol.ods_rule
+                curve_score, listed_ids, thresholds, matches[images], protocol.ods_rule
             )
             for name, text in tables:
                 yield folder + name, text
@@ -401,9 +404,8 @@ def _count_boundaries(
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
     widest = prepare_truth(gt_maps, max(radii))
-    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
     at_thresholds = threshold_changes(pred, shape, protocol, widest.near, dropped, valid)
-    thresholds, changes, size = at_thresholds
+    thresholds, changes, size = at_thresholds  # pixels that enter or leave the map, number of all
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
     tables = []  # one table (T, 4) for each tolerance
@@ -466,16 +468,19 @@ def boundary_match_maps(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
-    # `changes`: the pixels that enter or leave the predicted map between thresholds
+    # `changes`: the pixels that enter or leave the predicted map from one threshold to the next
     thresholds, changes, _ = threshold_changes(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image and pred.kind != "segs":
+        # All values are at least 0: the map has every pixel that is not void (False in `valid`)
         bmap = np.ones(shape, bool) if valid is None else valid
     elif threshold in thresholds:
         bmap = rebuild_maps(changes, shape)[int(np.argmax(thresholds == threshold))]
     else:
         raise DataError(f"threshold {threshold:g}: expected one that boundary_counts returns")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
-    for annotator, gt in enumerate(gt_maps):  # flat indices of the pixels of each pair
+    for annotator, gt in enumerate(gt_maps):
+        # Flat indices of the pixels of each pair. The annotator's number decides ties between
+        # matchings of equal cost, as in `boundary_counts`
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
@@ -493,15 +498,12 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 
 
 def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
-    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
-
-    No boundary is drawn between a region and void pixels, which are False in `valid` (H, W).
-    """
+    """Return the boundaries of T segmentations, bool (T, H, W), but none around void pixels."""
     return np.stack([seg2bdry(s, valid) for s in pred.segs])
 
 
 class ThresholdChanges(NamedTuple):
-    """The boundary map at each of T thresholds, see `threshold_changes`."""
+    """The boundary maps at T thresholds, stored as the changes between them in T steps."""
 
     thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
     changes: MapChanges  # the pixels that each step adds to the map or removes from it
@@ -516,7 +518,7 @@ def threshold_changes(
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdChanges:
-    """Compute the boundary map of a prediction at each threshold, as changes between thresholds.
+    """Compute the boundary map of a prediction at each of T thresholds, as changes between them.
 
     A soft map is thresholded and, if `protocol.thin`, thinned. If `protocol.whole_image`, the first
     threshold is 0 and stands for the whole image; it needs no matching, and is left out. If the
@@ -528,10 +530,8 @@ def threshold_changes(
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
-    Returns T ascending `thresholds`; `changes`, the pixels that enter and leave the map at each of
-    T steps, from the highest threshold (step 0, from an empty map) to the lowest; and `size` (T,),
-    the number of all boundary pixels after each step, including those that `near` leaves out.
-    Raises ShapeError if the size of the prediction is not `shape`.
+    The changes begin with those from an empty map to the map at the highest threshold. Sizes
+    include the pixels that `near` leaves out. Raises ShapeError if the prediction has another size.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -555,7 +555,7 @@ def threshold_changes(
         changes, size = thinning.thinning_changes(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
-    # Step k has the changes start[k] .. start[k + 1] - 1: `pixel`, flat indices; `added` or removed
+    # Step k has the changes start[k] .. start[k + 1] - 1 of the pixels with the indices `pixel`
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[changes.pixel]
         start = np.r_[0, np.cumsum(is_kept)][changes.start]  # numbers of kept changes before a step
@@ -570,9 +570,8 @@ def threshold_changes(
 def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
-    changes: the flat indices `pixel` of the pixels that enter or leave the map. Step k, from the
-        k-th highest threshold to the next (step 0: from an empty map), has those at
-        start[k] : start[k + 1].
+    changes: the pixels that enter or leave the map, from an empty map to that of the highest
+        threshold (step 0), and then from one threshold to the next lower one.
     shape: (H, W).
 
     Returns bool (T, H, W), from the lowest to the highest threshold.

@@ -150,23 +150,27 @@ class LabelMetric(Metric[MapOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> OverlaySteps:
-        """Classify each pixel as correct, false or missed, for each class.
+        """Classify each pixel as correct, false or missed, in an overlay for each class.
 
-        Masks have one class, the foreground. If overlays show distances (`spacing_of` is not None),
-        `marks` of the result holds for each class the outline pixel that is farthest from the
-        outline of its object in the other map.
+        Masks have one class, the foreground. Metrics of distances (those with a spacing of rows and
+        columns) also mark in each overlay the outline pixel of an object that is farthest from the
+        object's outline in the other map. The overlays do not depend on the protocol.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
         from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
 
         with name_file_in_errors(pred, gt):
-            pred_map, gt_map, opt = _read_maps(pred, gt, opt)
-            if opt.unit == "class" and not opt.classes:
+            pred_map, gt_map, opt = _read_maps(pred, gt, opt)  # two maps (H, W)
+            spacing = self.spacing_of(opt)
+            has_instances = opt.unit != "class"  # a unit, the mask to compare, is an object
+            if not opt.classes and not has_instances:
                 masks = as_masks(pred_map, gt_map, opt.ignored)
-                return draw_masks(masks.pred, masks.gt, self.spacing_of(opt))
-            pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
-        return draw_classes(pair, class_of, opt.class_names, self.spacing_of(opt))
+                return draw_masks(masks.pred, masks.gt, spacing)
+            # Two maps in which an object (or all of a class) has the same label in both, and the
+            # class of each label. The numbers of instances are not needed
+            pair, class_of_label, _ = pair_masks(pred_map, gt_map, opt)
+        return draw_classes(pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.

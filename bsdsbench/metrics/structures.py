@@ -257,7 +257,7 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> OverlaySteps:
-        """Classify each pixel of the two masks as correct, false or missed."""
+        """Classify each pixel of the two masks as correct, false or missed, for an overlay."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
@@ -358,10 +358,14 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
             [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
             [code.MATCHED, code.FALSE, code.MISSED, code.NEAR_BOTH, code.NEAR_PRED, code.NEAR_GT],
         )
+        # An overlay with a single part, "lines". It stores the changes of classes between parts
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
-        counted = matched_gt, lines.gt, matched_pred, lines.pred
-        matches = np.array([[pixels.sum() for pixels in counted]])
-        return OverlaySteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
+        # One row: matched and all annotated, matched and all predicted pixels of lines
+        matches = np.array(
+            [[matched_gt.sum(), lines.gt.sum(), matched_pred.sum(), lines.pred.sum()]]
+        )
+        only_part = np.zeros(1)  # the number of the part
+        return OverlaySteps(only_part, matches, *changes, areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.

@@ -358,11 +358,12 @@ class Protocol:
 
         Absent fields get their defaults or, if the key "base" names a preset, the preset's values.
         A key that is not a field but has a table as its value is the name of a metric, and the
-        table has its options.
+        table has its options, such as {"saliency": {"beta2": 1}}.
 
-        Without "base", the name may still be that of a preset. If the mapping has all fields that
-        the preset's file has, their values may differ from the preset, and the name then gets a
-        star. If some are absent, no value may differ.
+        Without "base", the field "name" may still be that of a preset, such as "bsds500". If the
+        mapping has all fields that the preset's file has, it is a complete protocol. Its values may
+        differ, and it is then called a changed preset, "bsds500*". If some fields are absent, their
+        defaults could be mistaken for the preset's values, so no value may differ.
 
         Raises ProtocolError if a field is unknown, or if a value is wrong or may not differ.
         """
@@ -376,10 +377,12 @@ class Protocol:
         if "base" in fields:
             return cls.preset(fields.pop("base")).replace(**fields)
         if fields.get("name") in preset_names():
-            preset = read_packaged_toml(f"presets/{fields['name']}.toml")
-            if preset.keys() - fields["options"].keys() <= fields.keys():  # nothing is missing
-                # The star of a changed preset; `__attrs_post_init__` removes it if nothing differs
+            in_file = read_packaged_toml(f"presets/{fields['name']}.toml")
+            given = fields.keys() | fields["options"].keys()  # options by the names of metrics
+            if in_file.keys() <= given:
+                # The star allows values that differ. The constructor removes it if none does
                 fields["name"] += "*"
+        # Without the star, the constructor raises ProtocolError if a value differs from the preset
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
