@@ -442,22 +442,24 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
-    A curve is computed once for each pair of axes: a ROC curve has no precision, a PR curve no FPR.
-    Each column is taken from the first of `curve.curves_by_axes` that has it, or from
-    `curve.points` if none has. With `between`, all columns are taken from `curve.points`, because
-    only these include the points added by --between.
+    With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
+    PR curve (which has no FPR). Each column is taken from the first that has it. All other points
+    are in `curve.points`, which has all rates.
+
+    between: True if --between added points, which only `curve.points` has.
     """
     from bsdsbench.io import write_atomic
 
     sources: list[Any] = [curve.points]
-    if not between:
+    if not between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}, for example
         sources = [*curve.curves_by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
-    if not all(map(math.isnan, thresholds)):  # NaN for a curve given by rates or counts
+    if not all(map(math.isnan, thresholds)):  # a curve given by rates or counts has no thresholds
         columns["threshold"] = thresholds
     for name in (*_RATES_OF_KIND[kind], "tp", "fp"):  # such as recall, precision, tp, fp
-        columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
+        has_column = [source for source in sources if hasattr(source, name)]
+        columns[name] = getattr(has_column[0], name)
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     lines = [",".join(map(repr, row)) for row in rows]
     write_atomic(path, "\n".join([",".join(columns), *lines]) + "\n")

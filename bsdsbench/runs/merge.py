@@ -94,7 +94,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         kept=0,
     )
     folders = dict.fromkeys(show(run.provenance.pred) for run in runs if run.provenance.pred)
-    if len(folders) > 1:  # such as of two epochs; machines of a cluster may have copies of one
+    # Such as of two epochs; machines of a cluster may have copies of one. A detector's shards write
+    # their maps into a folder each
+    if len(folders) > 1 and not runs[0].provenance.detector:
         fault = f"merge: the shards read predictions from {listed([*folders])}"
         warn(InputWarning(f"{fault}, expected the same maps in all of them"))
     for warning in merged.verdict():  # problems that only the values of all files together show

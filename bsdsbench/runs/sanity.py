@@ -546,8 +546,9 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     """Find maps that were probably saved under the name of another image.
 
     A map is reported if it and the ground truth of another image are each other's best match, and
-    they match clearly better than the map and the ground truth of its own image. Only images with
-    thumbnails of the same shape are compared.
+    they match clearly better than the map and the ground truth of its own image. The match is the
+    correlation of thumbnails, small versions of the maps scaled to unit norm. Only thumbnails of
+    the same shape are compared.
 
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.
@@ -557,15 +558,17 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     for image in thumbnails:
         by_shape.setdefault(image.pred.shape, []).append(image)
     for same_shape in by_shape.values():
-        ids, preds, truths = zip(*same_shape, strict=True)
-        # (n, n): correlation between each map (row) and each ground truth (column)
-        fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
-        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # the correlation of random pixels
+        preds = np.stack([image.pred for image in same_shape])  # (n, h, w)
+        truths = np.stack([image.truth for image in same_shape])
+        # (n, n): correlation, the sum of products, of each map (row) and each ground truth (column)
+        fits = np.tensordot(preds, truths, ((1, 2), (1, 2)))
+        # Two thumbnails of random pixels correlate by chance, less so if they have more pixels
+        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # a correlation that chance hardly exceeds
         for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
             is_mutual = fits[:, best].argmax() == k
             least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
             if best != k and is_mutual and fits[k, best] > least_fit:
-                swapped.append((ids[k], ids[best]))
+                swapped.append((same_shape[k].image_id, same_shape[best].image_id))
     return swapped
 
 

@@ -115,13 +115,16 @@ class CocoItems:
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        Drawing an annotated map also counts, in `n_boxes` and `n_misfits`, the masks that have a
-        bounding box in the file and those that do not fit it. If more than half of them do not, a
-        warning is issued at the end, because rows and columns may be exchanged.
+        Each annotated mask that has a bounding box in the file is compared with it. If more than
+        half of the masks are not in their boxes, a warning is issued at the end, because rows and
+        columns may be exchanged.
         """
+        # `_draw` counts the annotated masks that have a box, and those that are not in theirs
         self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
             gt = self._draw(image_id, is_truth=True, annotated=[])
+            # Where segments overlap, the one drawn later is seen. Predicted segments that equal
+            # annotated ones are drawn in their order, so that equal segments give equal maps
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
@@ -176,8 +179,9 @@ class CocoItems:
         come first, then the others by ascending score, which is 1 in ground truth and for
         predictions without a score. Among equal scores, larger masks come first.
 
-        For ground truth, `n_boxes` is increased by the number of masks with a box (bbox) that is
-        large enough for them, and `n_misfits` by the number of these that do not fit their box.
+        Annotated masks are compared with their bounding boxes, because masks that are not in theirs
+        may have exchanged rows and columns: `n_boxes` is increased by the number of masks with a
+        box, and `n_misfits` by the number of those that do not fit it.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -185,15 +189,19 @@ class CocoItems:
             score = 1.0 if is_truth else annotation.get("score", 1.0)
             if not isinstance(score, int | float):
                 raise FaultError(f"score {score!r:.40}, expected a number")
-            box: Any = annotation.get("bbox")
+            n_pixels = int(mask.sum())
+            box: Any = annotation.get("bbox")  # [x, y, width, height]
             is_box = isinstance(box, list) and len(box) == 4
             is_box = is_box and all(isinstance(n, int | float) and abs(n) < 1e9 for n in box)
-            if is_truth and is_box and mask.any() and box[2] * box[3] >= mask.sum():
-                self.n_boxes += 1  # a box smaller than the mask cannot be its box
+            # A box with a smaller area than the mask cannot be its box: such boxes are ignored
+            if is_truth and is_box and n_pixels > 0 and box[2] * box[3] >= n_pixels:
+                self.n_boxes += 1
                 self.n_misfits += not _fits_box(mask, box)
-            first_pixel = int(mask.argmax())  # in row order; it orders masks of the same size
-            drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), first_pixel)
-            value = self._value_in_map(annotation, number, is_truth)
+            # Crowds come first, as False sorts before True. The flat index of the first pixel
+            # orders masks of equal score and size, whatever their order in the file
+            first_pixel = int(mask.argmax())
+            drawing_key = (not _is_crowd(annotation), score, -n_pixels, first_pixel)
+            value = self._value_in_map(annotation, number, is_truth)  # class * DIVISOR + instance
             segments.append(_Segment(drawing_key, annotation["category_id"], value, mask))
         return sorted(segments, key=attrgetter("drawing_key"))
 
@@ -218,16 +226,17 @@ class CocoItems:
             ids = rgb @ np.array([1, 256, 65536])  # (H, W) segment ids
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
-        ignored_class = len(self.categories) + 1
-        no_segment = ignored_class * DIVISOR if is_truth else 0
+        n_categories = len(self.categories)
+        no_segment = (n_categories + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, no_segment, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
-            value = self._value_in_map(segment, number, is_truth)
-            if is_truth and value > no_segment:  # a crowd: an instance of the ignored class
-                # As in panopticapi, only the last crowd of a category counts as a crowd. An earlier
-                # one, of the same value, becomes an instance of no category: crowds have the
-                # instances DIVISOR - k for k = 1 .. n, and subtracting n leaves this range
-                label_map[label_map == value] -= len(self.categories)
+            value = self._value_in_map(segment, number, is_truth)  # class * DIVISOR + instance
+            if is_truth and value > no_segment:
+                # A crowd, a group of objects annotated as one. It is of the ignored class, and all
+                # crowds of category k (from 1) have the instance DIVISOR - k. As in panopticapi,
+                # only the last one counts as a crowd of k. Earlier ones get another instance,
+                # DIVISOR - k - n_categories, which is no category's
+                label_map[label_map == value] -= n_categories
             label_map[ids == segment["id"]] = value
         return label_map
 

@@ -208,18 +208,23 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells, near, outline (C, ...): pixels of inner boundaries (for Boundary IoU) and outlines (F)
+    shells (C, widths, 3): the same for the inner boundaries of masks, for Boundary IoU
+    near (C, radii, 2), outline (C, 2): pixels of outlines in pred and in gt, for F: those within a
+        radius of the other outline, and all
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    If `opt.mean` is "sequences", `objects` is added, a row with the number, areas and measures of
-    each instance, and `absent` (M,), the measures of an instance that is in neither map. If all
-    pixels are void, no measure is defined. Raises DataError if an array does not fit the options.
+    If scores are means over the objects of videos (`opt.mean` is "sequences"), objects are followed
+    from frame to frame. So `objects` is added, a row with the number, areas and measures of each
+    instance, and `absent` (M,), the measures of an instance that is in neither map. If all pixels
+    are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
-    # Two maps in which each label 0 .. n - 1 is a mask or instance, and the class of each label
+    # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both.
+    # The class and the number of each label follow
     pair, class_of, ids = pair_masks(pred, gt, opt)
-    compared = Compared(pair, opt.spacing)
-    chosen = opt.measures().values()
-    columns = [label_values(compared, name, size, opt.empty) for name, size in chosen]
+    compared = Compared(pair, opt.spacing)  # computes areas, outlines and distances of labels
+    columns = []
+    for measure, size in opt.measures().values():  # such as "nsd" and its tolerance
+        columns.append(label_values(compared, measure, size, opt.empty))
     values = np.stack(columns, axis=1)  # (n, M)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # nothing is compared, unlike two empty masks
@@ -443,20 +448,23 @@ def _measure_scores(
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
-    total: pixels of C classes, summed over the images of each of S data sets. "areas" (S, C, 3) are
-        pixels of the mask in both maps, in pred and in gt, "shells" (S, C, widths, 3) those of its
-        inner boundary, "outline" (S, C, 2) those of its outline in pred and in gt, and "near"
-        (S, C, radii, 2) those of the outline that are within a radius of the other outline.
+    total: numbers of pixels of C classes, summed over the images of each of S data sets:
+
+    areas (S, C, 3): pixels of the masks that are in both maps, in pred, and in gt
+    shells (S, C, widths, 3): the same for the inner boundaries of masks, for each width
+    outline (S, C, 2): pixels of the outlines in pred, and in gt
+    near (S, C, radii, 2): those within a radius of the outline in the other map
 
     Returns score key -> (S, C), NaN where both maps are empty.
     """
     pooled = {"iou": iou(total["areas"]), "dice": dice(total["areas"])}
     shells, near, outline = total["shells"], total["near"], total["outline"]
-    for k in range(shells.shape[2]):  # no widths if Boundary IoU is not selected
+    n_widths, n_radii = shells.shape[2], near.shape[2]  # 0 if the score is not selected
+    for k in range(n_widths):
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
-    for k in range(near.shape[2]):  # no radii if F is not selected
-        shares = defined_ratio(near[:, :, k], outline)  # precision and recall, (S, C, 2)
-        pooled[_key_at("f", opt.davis_bounds[k])] = defined_f(shares)
+    for k in range(n_radii):
+        precision_and_recall = defined_ratio(near[:, :, k], outline)  # (S, C, 2)
+        pooled[_key_at("f", opt.davis_bounds[k])] = defined_f(precision_and_recall)
     return pooled
 
 
