@@ -23,11 +23,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
-from bsdsbench.errors import Setting
-from bsdsbench.images import GroundTruth, Prediction, without_void
+from bsdsbench.arguments import F8, I8
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import GroundTruth, Prediction, binary_map, one_map, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice
@@ -143,17 +143,18 @@ def _foregrounds(
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
-def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
+def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
     b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
 
     Parameters
     ----------
-    mask : array
-        bool (H, W). Everything outside a patch counts as background.
+    mask : array_like
+        (H, W), bool, 0 and 1, or 0 and 255. Everything outside a patch counts as background.
     connectivity : int
-        Connectivity of the foreground, 8 or 4; the background uses the other.
+        Connectivity of the foreground, 8 or 4 (scikit-image's 2 or 1); the background uses the
+        other.
     patch, stride : int
         Side length of the square patches in pixels (0: the whole mask), and step between patches
         (0: side by side). Only patches that lie inside the mask are used, in raster order.
@@ -163,6 +164,11 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     array
         int64 (patches, 3): b0, b1 and Euler characteristic of each patch; (0, 3) if none fits.
 
+    Raises
+    ------
+    DataError
+        If `mask` is not binary or not (H, W), or `connectivity` is neither 8 nor 4.
+
     Examples
     --------
     >>> ring = np.pad(np.pad(np.zeros((1, 1), bool), 1, constant_values=True), 1)
@@ -171,8 +177,11 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     """
     from scipy.ndimage import label
 
-    rows, cols = (patch, patch) if patch else mask.shape
-    if rows > mask.shape[0] or cols > mask.shape[1]:
+    if connectivity not in (8, 4):
+        raise DataError(f"connectivity {connectivity!r}, expected 8 or 4")
+    binary = binary_map(one_map(mask, "mask"), "mask")
+    rows, cols = (patch, patch) if patch else binary.shape
+    if rows > binary.shape[0] or cols > binary.shape[1]:
         return np.zeros((0, 3), np.int64)
     # The patches of a row are labelled as a stack (patches, rows, columns). The structuring element
     # connects a pixel to four or eight neighbours of the same patch, and to no other patch
@@ -181,7 +190,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     neighbours[1, 1, :] = True
     neighbours[1, :, 1] = True
     numbers = []
-    windows = sliding_window_view(mask, (rows, cols))  # (row, column, rows, cols)
+    windows = sliding_window_view(binary, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
         components = label(padded, neighbours)[0]

@@ -5,6 +5,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
+from bsdsbench.metrics.structures import betti_numbers
 from tests.helpers.runs import refused
 
 SOFT = np.linspace(0, 1, 120).reshape(10, 12)
@@ -53,3 +54,21 @@ def test_masks_of_0_and_1_are_said(function, dtype):
         getattr(bb, function)(MASK.astype(dtype), [MASK], protocol)
     for sound in (MASK, MASK.astype(dtype) * np.iinfo(dtype).max, np.zeros_like(MASK, dtype)):
         getattr(bb, function)(sound, [MASK], protocol)
+
+
+@pytest.mark.parametrize("white", [1, 255, 65535])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64, np.float32])
+def test_betti_numbers_of_a_mask_in_every_form(dtype, white):
+    """A ring and an object beside it: two components, one hole."""
+    ring = np.zeros((12, 16), bool)
+    ring[2:8, 2:8] = ring[4:8, 10:14] = True
+    ring[4:6, 4:6] = False
+    if white <= 255 or dtype != np.uint8:
+        assert betti_numbers(ring * dtype(white)).tolist() == [[2, 1, 1]]
+    assert betti_numbers(ring.tolist()).tolist() == [[2, 1, 1]]
+
+
+def test_betti_numbers_of_what_is_no_mask():
+    refused("mask: values other than 0 and 1", betti_numbers, np.eye(4, dtype=int) * 2)
+    refused("mask: shape", betti_numbers, np.zeros((2, 4, 4), bool))
+    refused("connectivity 1, expected 8 or 4", betti_numbers, MASK, 1)  # 4 in scikit-image
