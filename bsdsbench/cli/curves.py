@@ -332,6 +332,10 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
                 raise DataError(attrs.evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
+        is_decision = (sample.scores == 0) | (sample.scores == 1)
+        if is_decision.all() and sample.scores.min() < sample.scores.max():
+            has = "scores of 0 and 1 alone, so the curve has one point between its ends"
+            say(f"{file}: {has} (decisions in place of scores?)")
     return curves
 
 

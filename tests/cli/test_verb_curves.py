@@ -350,6 +350,15 @@ def test_rows_are_paired_by_their_ids(run, tmp_path):
     assert "a, d: other ids" in run(tmp_path / "a", tmp_path / "d", "--kind", "roc")[2]
 
 
+def test_decisions_in_place_of_scores_are_said(run, tmp_path):
+    path = tmp_path / "predicted.csv"
+    path.write_text("y_true,y_pred\n1,1\n1,0\n0,0\n0,0\n")
+    assert "one point between its ends (decisions" in run(path)[2]
+    for scores in ("1,1\n0,1\n", "1,1\n0,0\n1,0.5\n"):
+        path.write_text(scores)
+        assert "decisions" not in run(path)[2]
+
+
 def test_negated_scores_are_said(run, tmp_path):
     path = tmp_path / "distances.csv"
     path.write_text("label,score\n" + "".join(f"{k % 2},{-(k % 2) - k / 90}\n" for k in range(40)))
