@@ -510,7 +510,9 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     or last threshold gets the mark GRID_END.
     """
     part_keys = [column.key for column in metric.part_columns if column.score]
-    overall_keys = [column.key for column in metric.columns]
+    overall_keys = set()
+    for column in metric.columns:
+        overall_keys.add(column.key)
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:

@@ -139,15 +139,16 @@ def find_symptoms(
         if np.count_nonzero(drawn[gt.valid]) < _LITTLE * np.count_nonzero(drawn):
             fix = "0 is what does not count in a field of view"
             yield "outside", "nearly all that is annotated lies in pixels that do not count", fix
-    metrics = list(metrics)
-    if protocol.gt_kind == "labels" or any(metric.segmentations for metric in metrics):
+    has_regions = protocol.gt_kind == "labels"
+    for metric in metrics:
+        has_regions |= metric.segmentations
+        if isinstance(metric, Diagnosed):
+            yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
+    if has_regions:
         for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
             problem = f"{white} is a region of the truth like its other labels: is it void?"
             fix = "give its pixels another label, or leave them out by --valid (not of regions)"
             yield "void", problem, fix
-    for metric in metrics:
-        if isinstance(metric, Diagnosed):
-            yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
 
 
 def _area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
