@@ -382,7 +382,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:  # "kill": remove them after thinning
                     dropped = interior
-            for name, array in counter(soft, (drawn,), protocol, dropped=dropped).items():
+            class_counts = counter(Prediction.of(soft), (drawn,), protocol, dropped=dropped)
+            for name, array in class_counts.items():
                 counts[name][k] = array
         return {**counts, "thresholds": empty["thresholds"], "counted": counted}
 
