@@ -353,21 +353,25 @@ class _SoftAndMask(NamedTuple):
 
     soft: F8  # (H, W), in [0, 1]
     mask: Bool  # (H, W), False at void pixels
+    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
 
 
-def _checked(soft: Map, mask: Map, valid: Bool | None) -> _SoftAndMask:
-    """Check a soft map and a mask of a user, each (H, W) in any form; uint8 is divided by 255.
+def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
+    """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
 
-    Raises DataError if a value of the map is out of range, if the mask is not binary, or if the
+    Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
     shapes differ.
     """
     strength = unit(check_soft_map(one_map(soft, "soft map"), "soft map"))
     on = binary_map(one_map(mask, "mask"), "mask")
     same_shape(strength.shape, on.shape, "soft map")
-    return _SoftAndMask(strength, without_void(on, valid))
+    if valid is not None:
+        valid = binary_map(one_map(valid, "valid"), "valid")
+        same_shape(valid.shape, on.shape, "valid")
+    return _SoftAndMask(strength, without_void(on, valid), valid)
 
 
-def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
+def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
     The result is the mean of an object similarity and a region similarity, but at least 0. The
@@ -388,7 +392,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     float
         In [0, 1]; 0 if all pixels are void.
     """
-    soft, mask = _checked(soft, mask, valid)
+    soft, mask, valid = _checked(soft, mask, valid)
     values, on = (soft, mask) if valid is None else (soft[valid], mask[valid])
     if not on.size:
         return 0.0
@@ -450,7 +454,7 @@ def _similarity(a: F8, b: F8) -> float:
     return float(numerator / (denominator + _EPS))  # as in PySODMetrics
 
 
-def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
+def weighted_f(soft: Map, mask: Map, valid: Map | None = None) -> float:
     """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
     For mask pixels, the error is the smaller of abs(soft - mask) and a blurred error. To blur, each
@@ -472,7 +476,7 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """
     from scipy import ndimage
 
-    soft, mask = _checked(soft, mask, valid)
+    soft, mask, valid = _checked(soft, mask, valid)
     if not mask.any():
         return 0.0
     error = np.abs(soft - mask)

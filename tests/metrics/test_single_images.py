@@ -31,6 +31,17 @@ def test_measures_of_soft_maps(name):
         refused("soft map: shape .*transposed", measure, SOFT.T, MASK)
 
 
+@pytest.mark.parametrize("measure", [bb.saliency.s_measure, bb.saliency.weighted_f])
+def test_valid_pixels_in_every_form(measure):
+    valid = SOFT < 0.8
+    expected = measure(SOFT, MASK, valid)
+    assert expected != measure(SOFT, MASK)
+    for form in (valid.astype(np.uint8), valid * 255, valid.astype(float), valid.tolist()):
+        assert measure(SOFT, MASK, form) == expected
+    refused("valid: shape", measure, SOFT, MASK, valid[:5])
+    refused("valid: values other than 0 and 1", measure, SOFT, MASK, np.eye(10, 12) * 2)
+
+
 def test_masked_arrays_are_refused_by_measures_of_masks():
     masked = np.ma.array(MASK, mask=SOFT > 0.5)
     for pair in ((masked, MASK), (MASK, masked)):
