@@ -128,8 +128,9 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Points at which x is smaller than before, and all but the
-    first of several points of equal x, are left out. The mean is computed at every x at which at
+    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where
+    precision falls at equal recall, so that a curve is vertical, its y is that of the highest
+    threshold, to which the points of smaller x lead. The mean is computed at every x at which at
     least one curve has a point and that lies between the ends of all curves. The band is the range
     of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
     (SE).
@@ -138,8 +139,10 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
+        # Between points, this joins the last of several points of equal x to the next point
+        row[:] = np.interp(x, curve_x, curve_y, left=np.nan, right=np.nan)
         unique_x, first = np.unique(curve_x, return_index=True)
-        row[:] = np.interp(x, unique_x, curve_y[first], left=np.nan, right=np.nan)
+        row[np.isin(x, unique_x)] = curve_y[first]
     is_defined = ~np.isnan(values).any(axis=0)
     x, values = x[is_defined], values[:, is_defined]
     # Average the differences from the first run, so that the mean of equal runs is exact
@@ -154,17 +157,15 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
 
 
 def _drop_turning_points(curve: F8) -> F8:
-    """Drop the points of a curve (2, K) at which x is smaller than at an earlier point.
+    """Drop the points of a curve (2, K) at which x is smaller than at an earlier point; sort by x.
 
     Points are followed from the end of the curve with the smaller x. Recall, for example, can fall
     again at low thresholds, where thick lines are thinned to other pixels. The curve then has two
     values at one x, and interpolating between all points would jump from one to the other.
     """
-    is_ascending = curve[0, 0] <= curve[0, -1]
-    direction = slice(None, None, 1 if is_ascending else -1)  # [::-1] reverses an array
-    x = curve[0, direction]
-    is_largest_yet = x == np.maximum.accumulate(x)
-    return curve[:, is_largest_yet[direction]]
+    if curve[0, 0] > curve[0, -1]:
+        curve = curve[:, ::-1]
+    return curve[:, curve[0] == np.maximum.accumulate(curve[0])]
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:

@@ -162,6 +162,15 @@ def test_the_command_line(seeds, tmp_path):
     assert ranks.stat().st_size
 
 
+def test_a_vertical_end_does_not_slope():
+    """Precision 1 up to recall 0.6, and below it from there on, as of maps that are nearly binary."""
+    first = np.array([[0.6, 0.6, 0.1], [0.2, 1.0, 1.0]])  # recall and precision; thresholds ascend
+    second = np.array([[0.7, 0.7, 0.3, 0.1], [0.3, 1.0, 1.0, 1.0]])
+    band = _average_curves([first, second], Spread.RANGE)
+    assert band.x.tolist() == [0.1, 0.3, 0.6]
+    assert band.mean.tolist() == band.low.tolist() == [1, 1, 1]
+
+
 def test_the_mean_leaves_out_points_where_recall_falls_again():
     """By hand: recall .2, .6, .5 as the threshold falls; the point (.5, .1) is on the way back."""
     turning = np.array([[0.5, 0.6, 0.2], [0.1, 0.4, 0.8]])  # thresholds ascend
