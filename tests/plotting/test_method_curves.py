@@ -163,7 +163,7 @@ def test_the_command_line(seeds, tmp_path):
 
 
 def test_a_vertical_end_does_not_slope():
-    """Precision 1 up to recall 0.6, and below it from there on, as of maps that are nearly binary."""
+    """Precision is 1 up to recall 0.6, where it falls, as that of maps that are nearly binary."""
     first = np.array([[0.6, 0.6, 0.1], [0.2, 1.0, 1.0]])  # recall and precision; thresholds ascend
     second = np.array([[0.7, 0.7, 0.3, 0.1], [0.3, 1.0, 1.0, 1.0]])
     band = _average_curves([first, second], Spread.RANGE)
