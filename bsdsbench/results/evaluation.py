@@ -403,8 +403,8 @@ class Evaluation(TabularResult):
         definition = registry.get(metric)
         run_scores = self.score(metric)
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
-        columns = (*definition.columns_of(run_scores), *definition.image_columns)
-        keys = dict.fromkeys(column.key for column in (*columns, *definition.part_columns))
+        columns = [*definition.columns_of(run_scores), *definition.image_columns]
+        keys = dict.fromkeys(map(attrgetter("key"), [*columns, *definition.part_columns]))
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):

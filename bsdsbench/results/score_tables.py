@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -468,8 +469,7 @@ def _score_table(
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        # Key of a mean score -> unit -> number of values over which it averages, and of all values
-        numbers_of_means = row.scores.get("over", {})
+        numbers_of_means = row.scores.get("over", {})  # key -> unit -> (defined, all) values
         cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on means over only some images or classes
@@ -486,9 +486,8 @@ def _score_table(
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
         row_notes.append(notes_on_row)
         table_rows.append(cells)
-    notes = []
-    if ap_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", tuple(ap_keys), names_columns=True))
+    line = late_starts_note(runs, metric.name) if ap_keys else ""
+    notes = [Note(f"{line}.", tuple(ap_keys), names_columns=True)] if line else []
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
@@ -509,10 +508,8 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
     or last threshold gets the mark GRID_END.
     """
-    part_keys = [column.key for column in metric.part_columns if column.score]
-    overall_keys = set()
-    for column in metric.columns:
-        overall_keys.add(column.key)
+    known_keys = list(map(attrgetter("key"), metric.columns))  # of the overall table
+    part_columns = list(filter(attrgetter("score"), metric.part_columns))  # without thresholds
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -522,7 +519,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
             # Whether the overall table lacks the scores of the part, such as "per_class.liver.dice"
-            adds_scores = part_keys and ".".join((*path, part_keys[0])) not in overall_keys
+            adds_scores = part_columns and ".".join((*path, part_columns[0].key)) not in known_keys
             if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
