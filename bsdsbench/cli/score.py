@@ -358,11 +358,12 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
     from bsdsbench.runs.sources import check_truth
 
     options = args.evaluation
-    _check_slicing(args.slicing, options.grouping)
+    _check_slicing(args.slicing, options.grouping)  # options such as --by, for tables of groups
     if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
-    # A task with `ids` scores a part of its set
+    # A task that lists image ids scores only a part of its data set, but this command runs the
+    # detector on all images of a folder
     if inputs.images is None or (inputs.task and inputs.task.ids):
         raise click.UsageError("give IMAGES, or a --task of a whole set")
     if inputs.task and inputs.gt:

@@ -319,6 +319,7 @@ def protocol_from(
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
+    # 1. The protocol from which to start
     start: Protocol | str | None = options.protocol
     if options.signature:
         if options.protocol:
@@ -330,28 +331,33 @@ def protocol_from(
     elif start is None and metrics:
         start = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(start)
-    overrides = list(options.set or ())  # texts FIELD=VALUE, as those of --set
-    for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
-        if value := getattr(options, field):
-            # --no-thin has the value "false", so it becomes thin=false
-            overrides.append(f"{field.removeprefix('no_')}={value}")
-    if options.nms:
+    # 2. The fields to change, as texts FIELD=VALUE like those of --set
+    overrides = list(options.set or ())
+    for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
+        value = getattr(options, field)
+        if value:
+            overrides.append(f"{field}={value}")
+    if options.no_thin:
+        overrides.append("thin=false")
+    if options.nms:  # the name of a recipe, or NMS_OF_PROTOCOL for --nms without a name
         overrides.append("nms=true")
         if options.nms != NMS_OF_PROTOCOL:
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
-        changes = parse_overrides(overrides)
+        changes = parse_overrides(overrides)  # {field: value}
         registry.refuse_options_without_metric(changes, metrics)
         if "max_dist" in changes and changes.get("max_dist_px") is not None:
             raise click.UsageError("give --max-dist or --max-dist-px, not both")
-        if options.thresholds:  # the raw text: the field accepts more than --set can express
+        if options.thresholds:
+            # It was parsed only to refuse a second value by --set. The text itself is the value,
+            # because the field accepts more texts than --set
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
+        # 3. Warn of changes on which no score depends, except those that only describe the protocol
         options_by_metric = changes.get("options")
         given = set(changes)  # the names of fields, and of metrics whose options were set
         if isinstance(options_by_metric, dict):
             given |= options_by_metric.keys()
-        # Warn of settings on which no score depends, except those that only describe the protocol
         unused = given & registry.unused_settings(metrics, protocol)
         if unused := unused - {"name", "version", "options"}:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))

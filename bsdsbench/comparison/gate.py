@@ -128,14 +128,17 @@ class Baseline:
                 schema = clip(repr(stored.get("schema")), 60)
                 fix = "remove it, and make a baseline from a run that is known to be good"
                 raise FaultError(f"schema {schema}, expected {_SCHEMA!r}: {fix}")
+            # `entry` returns a field after checking its type; `entries` also checks the values
             tolerances: dict[str, Tolerance] = entry(stored, "tolerances", dict)
-            for score, tolerance in tolerances.items():
+            for score, tolerance in tolerances.items():  # a number, or a text such as "1%"
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
                     entry(tolerances, score, float)  # raises unless it is a number
-            gated = [str(score) for score in entry({"gated": [], **stored}, "gated", list)]
+            optional = {"gated": [], "left_out": {}, **stored}  # `save` leaves out empty ones
+            gated = [str(score) for score in entry(optional, "gated", list)]
+            left_out = entries(optional, "left_out", str)  # image id -> reason
             protocol = registry.read_protocol(entry(stored, "protocol", dict))
+            # The records of all images: an .npz file as base64 text
             counts = base64.b64decode(entry(stored, "counts", str), validate=True)
-            left_out = entries({"left_out": {}, **stored}, "left_out", str)
             run = Evaluation(protocol, _NAME, unpack_records(source, counts), failed=left_out)
             return cls(run, entries(stored, "scores", float), tolerances, gated)
 

@@ -500,17 +500,18 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    The arrays have one value per point of the ranking. But if `ranking.rows` is set, which has the
-    point at which each sample is first predicted positive, they have one value per sample, in input
-    order. Samples that never are (-1 in `rows`) get -1 in counts and NaN elsewhere.
+    The arrays have one value per point of the curve, by descending threshold. But if the ranking
+    was made with stable=True, they have one value per sample, in input order: that of the first
+    point at which the sample is predicted positive. Samples that never are (with the score -inf)
+    get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = dict(
         rates, tp=ranking.tp, fp=ranking.fp, thresholds=ranking.thresholds
     )
-    rows = ranking.rows
+    point = ranking.point_of_sample  # (n,), or None unless stable=True; -1 for never
     for name, values in fields.items():
-        if rows is not None:
+        if point is not None:
             missing = -1 if values.dtype.kind == "i" else np.nan
-            values = np.where(rows >= 0, values[rows], missing)
+            values = np.where(point >= 0, values[point], missing)
         fields[name] = read_only(np.ascontiguousarray(values))
     return {**fields, "positives": ranking.positives, "negatives": ranking.negatives}

@@ -195,7 +195,8 @@ class Ranking(NamedTuple):
     positives: int  # all positives, including those that are never predicted positive
     negatives: int
     ties: Ties = "merge"  # see `rank`
-    rows: I8 | None = None  # (n,): first point at which each sample is predicted positive, or -1
+    # (n,): the first point at which each sample is predicted positive, or -1 if it never is
+    point_of_sample: I8 | None = None
 
 
 def rank(
@@ -214,8 +215,8 @@ def rank(
         equal scores in input order.
     include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : if True, set `rows`: for each sample, in input order, the index of the first point at
-        which it is predicted positive, or -1 if it never is
+    stable : if True, set `point_of_sample`: for each sample, in input order, the index of the
+        first point at which it is predicted positive, or -1 if it never is
     num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
         below the number of samples raises DataError.
     """
@@ -225,24 +226,24 @@ def rank(
     given_word(ties, "ties", get_args(Ties))
     if include_inf is None:
         include_inf = ties == "merge"
-    rows = None
+    point_of_sample = None
     if ties == "merge":
         thresholds, tp, fp = _count_at_distinct_scores(positive, negative, scores)
         if stable:  # the point whose threshold is the score; negated, because they descend
-            rows = np.searchsorted(-thresholds, -scores, side="right") - 1
+            point_of_sample = np.searchsorted(-thresholds, -scores, side="right") - 1
     else:
         by_falling_score = np.argsort(-scores, kind="stable")
         thresholds = np.r_[np.inf, scores[by_falling_score]] + 0  # -0 becomes 0
         tp = np.r_[0, np.cumsum(positive[by_falling_score])]
         fp = np.r_[0, np.cumsum(negative[by_falling_score])]
         if stable:  # point 0 has no predictions, and point k adds the k-th ranked sample
-            rows = np.empty(scores.size, np.int64)
-            rows[by_falling_score] = np.arange(1, scores.size + 1)
+            point_of_sample = np.empty(scores.size, np.int64)
+            point_of_sample[by_falling_score] = np.arange(1, scores.size + 1)
     n_points = thresholds.size
     if not include_inf:  # cut off the last points
         n_points = int(np.count_nonzero(thresholds > -np.inf))
-        if rows is not None:
-            rows[scores == -np.inf] = -1
+        if point_of_sample is not None:
+            point_of_sample[scores == -np.inf] = -1
     return Ranking(
         thresholds=thresholds[:n_points],
         tp=tp[:n_points],
@@ -250,7 +251,7 @@ def rank(
         positives=n_positives,
         negatives=n_negatives,
         ties=ties,
-        rows=rows,
+        point_of_sample=point_of_sample,
     )
 
 

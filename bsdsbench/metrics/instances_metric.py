@@ -344,15 +344,16 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         Jaccard indices from summed pixels ("pooled"). If `opt.sizes` is set, "by_size" maps the
         name of each size class to the scores of its objects.
         """
-        indices = defined_ratio(sums["inside"], sums["joined"])  # (S, 3)
-        scores: dict[str, Any] = _object_scores(sums["objects"])
+        # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]
+        scores: dict[str, Any] = _object_scores(sums["objects"])  # score -> (S,)
+        # Numerators and denominators in pixels, (S, 3), of AJI, AJI+ and cellpose's AJI
+        indices = defined_ratio(sums["inside"], sums["joined"])
         scores["pooled"] = dict(zip(JACCARD, indices.T, strict=True))
         if opt.sizes:
-            by_size = _object_scores(sums["by_size"])  # (S, B) each
-            scores["by_size"] = {
-                name: {key: values[:, k] for key, values in by_size.items()}
-                for k, name in enumerate(opt.size_names)
-            }
+            by_size = _object_scores(sums["by_size"])  # score -> (S, size classes)
+            scores["by_size"] = {}
+            for k, name in enumerate(opt.size_names):
+                scores["by_size"][name] = {key: values[:, k] for key, values in by_size.items()}
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:

@@ -127,17 +127,18 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
     """Build the column of a score, with an abbreviated heading for narrow tables.
 
     key: path of the score, such as "max_f_mean".
-    measure: what it measures, such as "max_f". It determines whether smaller values are better, and
-        which columns papers report under the same name (`quantity`).
+    measure: what it measures, such as "max_f" or "mae".
+    shown: the tables that have the column: "always" for all, "never" for only files and gates.
     """
     return Column(
         key,
         heading,
         short=heading.replace("adaptive", "adp").replace("weighted ", "w"),
-        lower=measure in _LOWER_IS_BETTER,
+        lower=measure in _LOWER_IS_BETTER,  # smaller values are better
         digits=digits,
         shown=shown,
-        # Only these measures have several columns: of means over images, and of summed counts
+        # The name under which papers report the score, if several columns may be meant: means over
+        # images, and scores of counts summed over images ("max_f_mean" and "max_f_sum")
         quantity=measure if measure in _SUMMED_MEASURES else "",
     )
 

@@ -101,25 +101,27 @@ class ArrayItem:
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of all arrays of the image, by which a later call sees whether it changed.
 
-        The evidence (statistics of the values, which files have) is hashed too. `read`, which reads
-        the files of other kinds of `Item`, is unused. Raises the DataError in `inputs` if the
-        arrays are invalid.
+        The hash also depends on the `evidence`: properties of the values before they were
+        converted, by which mistakes that concern a whole set are found. `read`, which reads the
+        files of other kinds of images, is unused. Raises the DataError in `inputs` if the arrays
+        are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
-        for pred_or_gt in chain(*self.inputs.values()):
+        for pred_or_gt in chain(*self.inputs.values()):  # a Prediction or a GroundTruth
             if pred_or_gt is None:
                 continue
             digest.update(repr(pred_or_gt.evidence).encode())
             for name, value in sorted(pred_or_gt.parts.items()):
-                # A part is an array, a tuple such as the maps of several annotators, or Lines
+                # A part such as "soft" is an array, a tuple of the maps of several annotators, or
+                # Lines: straight lines with their ends, scores and junctions
                 arrays = value if isinstance(value, tuple) else (value,)
                 if isinstance(value, Lines):
                     digest.update(f"{name} {value.grid}\n".encode())
                     arrays = value.ends, value.scores, value.junctions
                 for array in arrays:
-                    if isinstance(array, np.ndarray):
+                    if isinstance(array, np.ndarray):  # lines may lack scores or junctions (None)
                         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
@@ -164,14 +166,15 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
             if isinstance(item, tuple | list):
                 has = f"a {type(item).__name__} of {len(item)}"
             raise DataError(f"item {number}: {has}, expected (id, prediction, truth)")
-        raw_id, pred, truth = item
+        raw_id, pred, truth = item  # as the user gave them
         image_id = named_id(raw_id, f"item {number}: ")
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
         try:
             inputs = {}
-            for group in plan.metric_groups:  # whose metrics interpret arrays in the same way
+            # The metrics of a group interpret arrays in the same way, so the first stands for all
+            for group in plan.metric_groups:
                 metric, readings = group.metrics[0], group.readings
                 wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
                 wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
@@ -181,12 +184,14 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
             yield ArrayItem(image_id, inputs)
         except DataError as error:
-            # Move the image id from the text of each problem to its field `file`, which arrays lack
+            # Problems are listed by file. Arrays have none, so the image id takes its place, and is
+            # removed from the text: "a: shape (3, 4)" becomes file "a", text "shape (3, 4)"
             problems = []
             for problem in error.problems:
                 text = problem.has.removeprefix(f"{image_id}: ")
                 problems.append(attrs.evolve(problem, file=image_id, has=text))
-            yield ArrayItem(image_id, type(error)("", problems))  # an error of the same class
+            same_class = type(error)  # DataError or a class derived from it
+            yield ArrayItem(image_id, same_class("", problems))
 
 
 def _copied(image: Parts) -> Parts:

@@ -166,7 +166,7 @@ def test_samples_are_counted_one_by_one(kind, include_inf, ties):
     expected = slow.counts(labels, scores, merge=ties == "merge", include_inf=include_inf)
     assert list(zip(found.thresholds, found.tp, found.fp, strict=True)) == expected
     assert not np.signbit(found.thresholds[found.thresholds == 0]).any()
-    for row, score, label in zip(found.rows, scores, labels, strict=True):
+    for row, score, label in zip(found.point_of_sample, scores, labels, strict=True):
         if score == -math.inf and not include_inf:
             assert row == -1
         elif label or ties == "sample":

@@ -494,10 +494,12 @@ def require_one_array(
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     """Return the bool mask (H, W) of the crack in a file of a crack set, or None for other files.
 
-    The variable groundTruth of a crack set, such as CFD, is a struct. Its Segmentation is 2 on the
+    In crack sets such as CFD, the variable groundTruth is a struct. Its Segmentation is 2 on the
     crack and 1 elsewhere, or 1 and 0; its Boundaries are the outline of the crack. In BSDS,
-    groundTruth is a cell (here a list) of structs. A cell of one such struct is a crack if the
-    outline lies inside it, and otherwise an annotation with two regions.
+    groundTruth is a cell (here a list) of structs, one for each annotator.
+
+    A cell of one struct with two labels may be either. It is a crack if all pixels of Boundaries
+    belong to the crack. Otherwise they separate two regions, as in BSDS.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -507,12 +509,13 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
         return None
     low, high = labels.min(), labels.max()
-    crack_label = 1 if low < 1 and high <= 1 else 2  # of 0 and 1, or of 1 and 2
+    # The larger of the labels 0 and 1, or 1 and 2. If all labels are 1, there is no crack
+    crack_label = 1 if low < 1 and high <= 1 else 2
     mask = labels == crack_label
     has_two_values = (mask | (labels == low)).all() and low >= 0 and high <= 2
     if not has_two_values:
         return None
-    if is_cell:  # from a crack set or of BSDS
+    if is_cell:  # of a crack set, or of BSDS
         outline = struct.get("Boundaries")
         has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
         if not has_outline or outline[~mask].any():

@@ -371,12 +371,16 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         have at a common pixel.
     what: "prediction" or "ground truth".
 
+    Void values (VOID, and those that `opt` ignores) are no regions. Others, such as 0 for the
+    background, are no regions either, but they count as pixels.
+
     Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
-    if opt.divisor:
+    if opt.divisor:  # a value is class x divisor + number, and ignored values are classes
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
         is_none = _is_no_region(values, void, opt, what)
-    else:  # a predicted number may be equal to an ignored value
+    else:  # a value is the number of an instance
+        # Only the annotators' ignored values mean void. A predicted instance may have any number
         ignored = opt.ignored if what == GT_SIDE else ()
         void = (values == VOID) | np.isin(values, ignored)
         if values[values != VOID].min(initial=0) < -1:
@@ -387,7 +391,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         is_none = void | (values <= 0)
     region_values = np.where(is_none, -1, values)  # no value of a region is below 0
     ids, region = np.unique(region_values, return_inverse=True)
-    if is_none.any():  # the first id is -1: number it -1, and the regions from 0
+    if is_none.any():  # ids[0] is -1, of no region: drop it, so that no region has the number -1
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
 
