@@ -53,16 +53,17 @@ class ImageParts:
     shape: tuple[int, int]  # (H, W) of the image; (0, 0) without maps
     evidence: Evidence  # properties of the values, for consistency checks of a whole set
 
-    known: ClassVar[Sequence[str]]  # names of all parts that an object may have
-    several: ClassVar[Sequence[str]]  # parts that are tuples: one array per threshold or annotator
+    part_names: ClassVar[Sequence[str]]  # of all parts that an object may have
+    tuple_parts: ClassVar[Sequence[str]]  # names of those with an array per threshold or annotator
 
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Validate the parts `given` by name, such as a mask, and store those that are not None.
+        """Validate the parts `given` by name, such as mask=ARRAY, and store all that are not None.
 
         All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
-        not validated. Raises DataError, which names the part, for an unknown or invalid part.
+        not validated. `evidence` has properties of the values in the files, for checks of a whole
+        set. Raises DataError, which names the part, for an unknown or invalid part.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -70,17 +71,17 @@ class ImageParts:
         path = None if path is None else given_path(path, f"{owner}.path")
         parts: dict[str, Any] = {}
         for name, value in given.items():
-            label = f"{owner}.{name}"
-            if name not in self.known:
-                raise DataError(f"{label}: expected one of {', '.join(self.known)}")
+            label = f"{owner}.{name}"  # such as "GroundTruth.mask", for errors
+            if name not in self.part_names:
+                raise DataError(f"{label}: expected one of {', '.join(self.part_names)}")
             if value is None:
                 continue
             if name == "lines":  # not checked
                 parts[name] = value
-            elif name in self.several:  # a list of maps, such as those of several annotators
+            elif name in self.tuple_parts:  # such as one map for each annotator
                 maps = []
                 for k, array in enumerate(given_list(value, label, "a list"), 1):
-                    maps.append(_check_part(name, array, label, f"ground truth {k}"))
+                    maps.append(_check_part(name, array, label, map_label=f"ground truth {k}"))
                 parts[name] = tuple(maps)
             else:
                 parts[name] = _check_part(name, value, label, label)
@@ -111,7 +112,7 @@ class ImageParts:
         for name, value in parts.items():
             if name in ("lines", "photo"):  # a photo may have another size
                 continue
-            for array in value if name in self.several else (value,):
+            for array in value if name in self.tuple_parts else (value,):
                 rows, cols = array.shape[-2:]
                 if name == "ucm2":  # (2 H + 1, 2 W + 1)
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
@@ -126,7 +127,7 @@ class ImageParts:
         texts = []  # such as "boundaries 5 x bool (321, 481)"
         for name, part in self.parts.items():
             maps = part if isinstance(part, tuple) else (part,)
-            number = f"{len(maps)} x " if name in self.several else ""
+            number = f"{len(maps)} x " if name in self.tuple_parts else ""
             is_map = bool(maps) and isinstance(maps[0], np.ndarray)
             texts.append(f"{name} {number}{maps[0].dtype} {maps[0].shape}" if is_map else name)
         return f"<{type(self).__name__} {self.where!r}: {', '.join(texts)}>"
@@ -141,7 +142,7 @@ class ImageParts:
 
         Python calls this only if the normal attribute lookup fails.
         """
-        if name not in self.known:
+        if name not in self.part_names:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
         has = f"has {', '.join(present) or 'nothing'}"
@@ -219,8 +220,8 @@ class Prediction(ImageParts):
     ('soft', (3, 4), (3, 4))
     """
 
-    known = (*_FORMS, "angles", "lines")
-    several = ("segs",)
+    part_names = (*_FORMS, "angles", "lines")
+    tuple_parts = ("segs",)
 
     def __init__(
         self,
@@ -322,8 +323,8 @@ class GroundTruth(ImageParts):
     ((3, 3), 1, False)
     """
 
-    several = ("boundaries", "segmentations", "angles")
-    known = (*several, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
+    tuple_parts = ("boundaries", "segmentations", "angles")
+    part_names = (*tuple_parts, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
 
     def __init__(
         self,

@@ -476,12 +476,10 @@ def _print_differences(between: tuple[str, str]) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature
-    from bsdsbench.results.references import REF_PREFIX
-    from bsdsbench.results.sharing import URL_PREFIXES
 
     signatures = []
     for text in between:
-        is_run = Path(text).exists() or text.startswith((*URL_PREFIXES, REF_PREFIX))
+        is_run = Path(text).exists() or text.startswith(("ref:", "https://", "http://"))
         if is_run and "|" not in text:
             signatures.append(bb.Evaluation.load(text).signature)
         else:

@@ -32,7 +32,7 @@ class SampledMethod(NamedTuple):
 
     name: str
     runs: list[SampledRun]
-    drawn_runs: I8  # (B, R): how often each sample contains each run; the same for any R runs
+    times_drawn: I8  # (B, R): how often each sample contains each run; the same for any R runs
 
     def on_all_images(self, score: str) -> ScoresOfRuns:
         """Return the score of each run on all images."""
@@ -54,8 +54,8 @@ def sample_methods(
     remaining = iter(runs)
     methods = []
     for name, n in n_runs.items():
-        drawn_runs = _draw_runs(n, sampling.n_boot, sampling.seed)
-        methods.append(SampledMethod(name, list(islice(remaining, n)), drawn_runs))
+        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)
+        methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
     return methods
 
 
@@ -75,17 +75,21 @@ def compare_score(
 ) -> ScoreComparison:
     """Compare methods by one score, such as "boundary.ods": intervals, differences and ranks.
 
-    The value of a method is the mean of its runs. `paired` has the pairs of method names whose runs
-    have the same seeds.
+    The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
+    samples of both images and runs. `paired` has the pairs of method names whose runs have the same
+    seeds.
     """
-    draws: dict[str, _Draws] = {}  # method -> its values in B bootstrap samples of images and runs
-    to_rank = {}  # method -> its value on all images, and those in the samples
+    draws: dict[str, _Draws] = {}  # method -> its B values in the samples
+    to_rank = {}  # method -> (its value on all images, its values in the samples)
     intervals = []
     for method in methods:
-        name, value = method.name, method.on_all_images(score).mean
-        draws[name] = _draw_means(method.in_samples(score), method.drawn_runs, sampling.n)
-        intervals.append(Interval(name, score, value, *draws[name].interval(sampling.level)))
-        to_rank[name] = value, draws[name].values
+        value = method.on_all_images(score).mean
+        # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
+        by_run, times_drawn = method.in_samples(score), method.times_drawn
+        means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
+        low, high = means.interval(sampling.level)
+        intervals.append(Interval(method.name, score, value, low, high))
+        draws[method.name], to_rank[method.name] = means, (value, means.values)
     differences = []
     for a, b in combinations(methods, 2):
         is_paired = (a.name, b.name) in paired
@@ -135,11 +139,11 @@ def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
-def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
+def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
     """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
 
     by_run : (R, B), the score of each run in each sample of images
-    drawn_runs : (B, R), how often each sample contains each run
+    times_drawn : (B, R), how often each sample contains each run
     n_units : number of images or clusters
 
     The value in a sample is the mean over all R runs on the sampled images, plus the deviation of
@@ -156,7 +160,7 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     mean_offset = offsets.mean(axis=0)
     means = by_run[0] + mean_offset
     # The mean offset of the sampled runs, minus the mean offset of all runs
-    deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
+    deviations = np.einsum("rb,br->b", offsets, times_drawn) / n_runs - mean_offset
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
@@ -187,7 +191,7 @@ def _difference(
     values_a, values_b = a.on_all_images(score), b.on_all_images(score)
     value = values_a.mean - values_b.mean
     if is_paired:
-        draws = _draw_means(a.in_samples(score) - b.in_samples(score), a.drawn_runs, sampling.n)
+        draws = _draw_means(a.in_samples(score) - b.in_samples(score), a.times_drawn, sampling.n)
     else:
         mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
         n_effective = min(mean_a.n_effective, mean_b.n_effective)

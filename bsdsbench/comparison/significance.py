@@ -176,24 +176,29 @@ def permutation_p(
     difference a - b is at least as far from 0 as the observed one. It is NaN if any of the
     differences is undefined.
 
+    report_samples: progress callback, called with the number of permutations scored.
+
     Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    units = sampling.unit_of_images(len(a.records))
-    n_units = int(units.max()) + 1
+    unit_of_image = sampling.unit_of_images(len(a.records))  # (N,): a cluster, or the image itself
+    n_units = int(unit_of_image.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
         """Yield arrays (S, N), one row per permutation: 1 if an image is exchanged, else 0."""
+        # The first row is the observed assignment, in which nothing is exchanged
         for swapped_units in _swaps(n_units, sampling.n_boot, sampling.seed):  # (S, n_units)
-            yield swapped_units[:, units]
+            yield swapped_units[:, unit_of_image]
 
-    both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
+    # A set of 2 N images, those of a and then those of b. With the weights 1 and 0 of a permutation
+    # they become the N images of one run. Both passes over the permutations see the same ones
+    both_runs = [WeightedRun(a, metrics, b)]
     weights_a = (np.hstack([1 - swapped, swapped]) for swapped in swapped_images())
     weights_b = (np.hstack([swapped, 1 - swapped]) for swapped in swapped_images())
-    (scores_a,) = scores_of(both_runs, weights_a, report_samples)
+    (scores_a,) = scores_of(both_runs, weights_a, report_samples)  # score -> (permutations,)
     (scores_b,) = scores_of(both_runs, weights_b, report_samples)
     return {score: _share_as_far(scores_a[score] - scores_b[score]) for score in scores_a}
 

@@ -146,17 +146,20 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
     """
     from scipy.stats import rankdata
 
-    positive, negative, s = read_samples(labels, scores, reading)
+    positive, negative, s = read_samples(labels, scores, reading)  # two masks, and the scores
     n_positive, n_negative = int(positive.sum()), int(negative.sum())
     if min(n_positive, n_negative) < 2:
         raise DataError(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
-    # The rank of a sample among all is the number of samples of both classes up to it. Minus its
-    # rank in its class, this is the number of the other class that score lower
-    ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first; ties share the mean rank
-    above = (ranks[:n_positive] - rankdata(s[positive])) / n_negative
-    below = 1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive
+    # The rank of a sample among all samples minus its rank in its own class is the number of
+    # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
+    # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts 1/2
+    ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first
+    n_negatives_lower = ranks[:n_positive] - rankdata(s[positive])  # of each positive
+    n_positives_lower = ranks[n_positive:] - rankdata(s[negative])  # of each negative
+    above = n_negatives_lower / n_negative
+    below = 1 - n_positives_lower / n_positive  # all other positives score higher
     return _Placements(positive, negative, above, below)
 
 

@@ -120,7 +120,7 @@ def _examine_metric(
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
-    files = metric.files_read(metric.options_of(options.protocol))
+    files = metric.files_read(metric.options_of(options.protocol))  # what they should contain
     grouping = group_files(
         given_path(pred_dir, "pred_dir"),
         given_path(gt_dir, "gt_dir"),
@@ -136,7 +136,8 @@ def _examine_metric(
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
-        # True if fewer images were measured so far than the even spacing requires
+        # Read every image, and measure it (which is slow) if fewer were measured than even spacing
+        # requires so far
         measure = len(examination.measured) * spacing <= k
         examination.read_image(image_id, measure)
     if progress:
@@ -151,10 +152,12 @@ def _examine_metric(
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = len(examination.measured)
-    # The numbers of files per image, which the description of the files mentions
+    # Describe how values were interpreted, from what was seen in the files (`records`), and how
+    # many files an image has (layouts)
     layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
     findings.reading = examination.readings.describe(examination.records, *layouts)
     if not any(finding.level == ERROR for finding in findings):
+        # Warns if AP is low only because the curve starts at a high recall
         findings.note = _late_start_note(examination)
     return findings
 

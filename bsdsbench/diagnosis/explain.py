@@ -31,9 +31,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.references import REF_PREFIX
 from bsdsbench.results.score_names import score_name
-from bsdsbench.results.sharing import URL_PREFIXES
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.engine import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
@@ -137,9 +135,9 @@ def load_run_with_files(
     cannot be read.
     """
     folder = Path(run)
-    if str(run).startswith((REF_PREFIX, *URL_PREFIXES)) or folder.is_file():
+    if str(run).startswith(("ref:", "https://", "http://")) or folder.is_file():
         return RunWithFiles(Evaluation.load(run), None)
-    if is_run(folder):
+    if is_run(folder):  # has a result.json
         loaded = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(
@@ -147,7 +145,9 @@ def load_run_with_files(
             fix=Setting("gt", "GT", "if it is a folder of maps"),
         )
     else:
+        # Threads, because processes need a script with `if __name__ == "__main__":`
         loaded = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
+    # The files of each image, in the folders that the run has recorded
     return RunWithFiles(loaded, find_sources(loaded, gt_dir=gt_dir, metric=metric))
 
 
@@ -238,16 +238,22 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Combine the N_PAIRED changes that came nearest to the targets with every other change.
 
-    The nearest have the smallest gap: the largest difference between a score under the change and
-    its target. `gap_by_label` has the gaps by the labels of changes. Changes without a gap, because
-    they were not evaluated, rank last. A pair is left out if the two changes exclude each other, or
-    if both together would not affect how the run is counted.
+    Targets are published scores, and a change is one of the protocol (such as another thinning)
+    that might explain them. The nearest changes have the smallest gap: the largest difference
+    between a score under the change and its target.
+
+    gap_by_label: the gaps by the labels of changes. A change that was not evaluated has none, and
+        ranks last.
+
+    A pair is left out if the two changes exclude each other, or if both together would not affect
+    how the run is counted.
     """
     by_gap = sorted(changes, key=lambda change: gap_by_label.get(change.label, inf))
     pairs = dict[frozenset[str], CountingChange]()  # both labels -> pair, so (a, b) equals (b, a)
     for nearest in by_gap[:N_PAIRED]:
         for partner in changes:
             pair = nearest.with_other(partner)  # None if they exclude each other
+            # `differs`: some option that the metric uses has another value than in the run
             if pair and pair.differs(search.run.protocol, search.metric):
                 pairs.setdefault(frozenset((nearest.label, partner.label)), pair)
     return list(pairs.values())

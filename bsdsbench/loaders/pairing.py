@@ -477,7 +477,8 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     ignored. If `of_folders` is True, a line may also name a sequence, which means all its frames. A
     line that fits none of the known `ids` is returned as an id, to be reported as missing later.
     """
-    # End of an id ("a/b/c", "b/c"), or of its sequence ("a/b", "b") -> ids
+    # End of an id -> ids. The id "a/b/c" has the ends "a/b/c" and "b/c" (a frame "c" alone could be
+    # of any sequence) and, with `of_folders`, those of its sequence, "a/b" and "b"
     ids_of_end: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
@@ -488,6 +489,7 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     wanted = set[str]()
     for line in lines:
         *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
+        # As in ids: unprintable characters of folders are escaped (show), the suffix is removed
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
         ends = ["/".join(parts[k:]) for k in range(len(parts))]  # of the line, the longest first
         known_ends = [end for end in ends if end in ids_of_end]
@@ -564,7 +566,6 @@ class _Ending(NamedTuple):
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
     """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
 
-    Files with the same `series`, such as ID_1, ID_2 .. in one folder, may all belong to the image.
     Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
     the word "_gt", and -1 for the number.
     """

@@ -85,17 +85,20 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     """
     from bsdsbench.kernels.matching.graph import within_reach
 
+    # The overlaps n_ij as a sparse matrix (CSR) with a row for each superpixel i and a column for
+    # each annotated region j. Superpixel i has the overlaps row_starts[i] : row_starts[i + 1]
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
-    row_starts, region, overlap = table.cells  # CSR matrix: rows are superpixels, columns regions
-    region_area = table.gts.col_area
-    superpixel_area = np.repeat(table.row_area, np.diff(row_starts))  # for each overlap
+    row_starts, region, overlap = table.cells  # `region`: j of each overlap
+    region_area = table.gts.col_area  # b_j
+    superpixel_area = np.repeat(table.row_area, np.diff(row_starts))  # a_i of each overlap
     smaller_part = np.minimum(overlap, superpixel_area - overlap)
-    covered = np.bincount(region, superpixel_area, region_area.size)  # per region, sum of a_i
-    largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # per superpixel
+    covered = np.bincount(region, superpixel_area, region_area.size)  # of each region, sum of a_i
+    largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # of each superpixel
     predicted, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
     radius = recall_radius(predicted.shape)
-    square = np.full(2 * radius + 1, radius, np.int32)  # half width of each row of the window
-    is_near = within_reach(predicted, square)  # pixels with a predicted boundary in their window
+    # The window has 2 R + 1 rows; within_reach takes the half width of each, here R for a square
+    half_widths = np.full(2 * radius + 1, radius, np.int32)
+    is_near = within_reach(predicted, half_widths)  # pixels with a predicted boundary in the window
     return {
         "ue": float(smaller_part.sum() / table.n_pixels),
         "ue_levin": float(((covered - region_area) / region_area).mean()),

@@ -379,12 +379,13 @@ class Evaluation(TabularResult):
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
         """Return the scores of every image for a metric: {image id: {key of a score: value}}.
 
-        NaN marks an undefined score. For a run without records, these are the per-image values in
-        official result tables, or {} if there are none.
+        NaN marks an undefined score. A run that was loaded from official result tables has no
+        records; its scores are those in the tables, or {} if they list no images.
         """
-        if not self.records:
+        if not self.records:  # `reported`: metric -> {"images": {id: scores}, scores of the set}
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        values = self.image_values(metric).get("", {})  # "": the overall scores of each image
+        # Key of a score -> one value per image. "" stands for the overall scores, not of a class
+        values = self.image_values(metric).get("", {})
         keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
         scores: dict[str, dict[str, float]] = {}
         for k, image_id in enumerate(self.image_ids):

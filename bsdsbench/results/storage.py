@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
-# Other files of an earlier result, which are deleted because they do not belong to the new one
+# Patterns of other files of a result. Those of an earlier one are deleted before a run is saved
 WRITTEN_FILES = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "overlays/*.png")
 _SIDES = ("pred", "gt")  # fields of `ImageRecord` that hold `Evidence`
 MAX_IMAGES = 200_000
@@ -270,13 +270,13 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 
     Raises RunLockedError if another run holds the lock.
     """
-    counts = npz_bytes(arrays_of_run(run))
-    data = _result_bytes(run, out, counts)
+    counts = npz_bytes(arrays_of_run(run))  # the content of counts.npz: counts of all images
+    result = _result_bytes(run, out, counts)  # that of result.json, with the hash of `counts`
     with locked(out, wait=60):
-        # If the process is killed later on, this file shows `is_run` that the run is unfinished
-        write_atomic(out / UNFINISHED, data)
+        # If the process is killed later on, this file shows that the run is unfinished
+        write_atomic(out / UNFINISHED, result)
         (out / RESULT).unlink(missing_ok=True)
-        for pattern in WRITTEN_FILES:
+        for pattern in WRITTEN_FILES:  # of an earlier result: official tables, figures, overlays
             for stale in out.glob(pattern):
                 stale.unlink()
         for metric in map(registry.get, run.metrics):
@@ -291,7 +291,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
                     progress(min(n_written, len(run.records)), len(run.records), name)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
-    run._stacks.clear()  # stacked counts, which take as much memory as the records
+    run._stacks.clear()  # frees counts stacked for the scores, as large as the records
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:

@@ -317,20 +317,27 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not that of the task.
 
-    If the task has a fingerprint of all annotations, it must match. Otherwise the number of images
-    must match; if the task lists ids, only images with these ids are counted. If the task has no
-    number of images either, any ground truth is accepted.
+    A task is a data set or a part of it, a metric and a protocol. If the task has a fingerprint
+    (hash) of all annotations, it must match. Otherwise the number of images must match; if the task
+    lists ids, only images with these ids are counted. If the task has no number of images either,
+    any ground truth is accepted.
+
+    split_file: a list of the images to use. By default these are the ids of the task or, if it has
+        none, all images in `gt_dir`.
     """
     if task.fingerprint is not None:
-        hashes = folder_fingerprints(gt_dir, protocol, split_file)  # of each image's annotations
+        hashes = folder_fingerprints(gt_dir, protocol, split_file)  # image id -> hash
         if set_fingerprint(hashes) == task.fingerprint:
             return
-        fault = f"is {identify(hashes).describe()}, expected {task.set}"
+        found_set = identify(hashes)  # the known data set with the most images in common
+        fault = f"is {found_set.describe()}, expected {task.set}"
     else:
-        ids = {p.image_id for p in pairing.ground_truths(gt_dir, split_file or task.ids or None)}
+        wanted = split_file or task.ids or None  # None: all
+        ids = {files.image_id for files in pairing.ground_truths(gt_dir, wanted)}
         count = len(ids.intersection(task.ids) if task.ids else ids)
         if task.images in (None, count):
             return
+        # `task.set` is the name of the data set, and `task.images` the number of its images
         fault = f"{count} images, expected the {task.images} of {task.set}"
     raise DataError(f"{show(gt_dir)}: {fault} (task {task.name})")
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError, EmptyTruthError, InputWarning, MergeError, ShapeError, warn
-from bsdsbench.images import Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -234,8 +233,12 @@ def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[st
 def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:
     """Split the arguments of an update into one triple (id, prediction, ground truth) per image.
 
-    `pred` is a batch if it is a list, or an array with more than two axes. If there are no ids,
-    images are numbered starting at `n_seen`, the number of images before the update.
+    pred, gts: the prediction and the ground truth of an image, or of each image of a batch.
+    image_id: the id or ids that the user gave. If it is None, images are numbered starting at
+        `n_seen`, the number of images before the update.
+
+    `pred` is a batch if it is a list, or an array or tensor with more than two axes. One with the
+    shape (H, W, 1) is a single map.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
     three axes (probably class scores) but the ground truth is a single map (H, W). Raises DataError
@@ -245,8 +248,9 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if pred_axes == 3 and pred.shape[2] == 1 < min(pred.shape[:2]):  # one map (H, W, 1)
         pred, pred_axes = pred[:, :, 0], 2
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
-    if isinstance(pred, Prediction) or not is_batch:
-        return [(numbered_id(n_seen) if image_id is None else named_id(image_id), pred, gts)]
+    if not is_batch:  # a map, or a Prediction
+        single_id = numbered_id(n_seen) if image_id is None else named_id(image_id)
+        return [(single_id, pred, gts)]
     if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
@@ -260,6 +264,7 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if image_id is None:
         ids = [numbered_id(n_seen + k) for k in range(len(preds))]
     for label, values in (("ground truths", gts), ("image ids", ids)):
+        # A text, or an array without axes, has no item for each prediction
         is_single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
         if is_single or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(

@@ -264,8 +264,8 @@ def test_intervals_cover_the_mean_of_runs_and_images():
         images, effects = rng.normal(0, 1, n_images), rng.normal(0, 0.12, n_runs)
         values = effects[:, None] + images[None] + rng.normal(0, 0.3, (n_runs, n_images))
         weights = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
-        drawn_runs = tested._draw_runs(n_runs, n_boot, trial)
-        means = tested._draw_means(values @ weights.T / n_images, drawn_runs, n_images)
+        times_drawn = tested._draw_runs(n_runs, n_boot, trial)
+        means = tested._draw_means(values @ weights.T / n_images, times_drawn, n_images)
         low, high = means.interval(0.95)
         hits += low <= 0 <= high
     assert 0.93 <= hits / 400 <= 0.97

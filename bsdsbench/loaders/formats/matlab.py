@@ -236,19 +236,21 @@ class _Reader:
 
         It is stored as the length of a field name, the field names, padded with zeros to this
         length, and the field values, struct by struct. Returns a dict if `count` is 1, otherwise a
-        list of dicts; [] if there are no fields.
+        list of dicts; [] if there are no fields. Raises FaultError if the struct is damaged.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)
         is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
+        # MATLAB's names have up to 63 characters and a zero
         if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])
+        # Raises if the file decodes to too many bytes. A name counts as the memory of an object
         self.decoded_bytes.add(len(text) // length * _ITEM_BYTES)
         names = []
         for start in range(0, len(text), length):
             names.append(text[start : start + length].partition(b"\0")[0].decode("latin-1"))
-        values = self.read_items(count * len(names), depth)
+        values = self.read_items(count * len(names), depth)  # those of all structs in one list
         structs = []
         for k in range(count if names else 0):
             of_struct = values[k * len(names) : (k + 1) * len(names)]
