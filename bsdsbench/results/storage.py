@@ -271,10 +271,10 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
     Raises RunLockedError if another run holds the lock.
     """
     counts = npz_bytes(arrays_of_run(run))  # the content of counts.npz: counts of all images
-    result = _result_bytes(run, out, counts)  # that of result.json, with the hash of `counts`
+    result_json = _result_bytes(run, out, counts)  # with the hash of `counts`
     with locked(out, wait=60):
         # If the process is killed later on, this file shows that the run is unfinished
-        write_atomic(out / UNFINISHED, result)
+        write_atomic(out / UNFINISHED, result_json)
         (out / RESULT).unlink(missing_ok=True)
         for pattern in WRITTEN_FILES:  # of an earlier result: official tables, figures, overlays
             for stale in out.glob(pattern):
