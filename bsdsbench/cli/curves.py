@@ -447,8 +447,8 @@ def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
     With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
-    PR curve (which has no FPR). Each column is taken from the first that has it. All other points
-    are in `curve.points`, which has all rates.
+    PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
+    lack is taken from `curve.points`, which has the same points with all rates.
 
     between: True if --between added points, which only `curve.points` has.
     """

@@ -359,7 +359,8 @@ def protocol_from(
         if isinstance(options_by_metric, dict):
             given |= options_by_metric.keys()
         unused = given & registry.unused_settings(metrics, protocol)
-        if unused := unused - {"name", "version", "options"}:
+        unused -= {"name", "version", "options"}
+        if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
     return registry.complete_options(protocol)  # fills in the defaults of metric options
 

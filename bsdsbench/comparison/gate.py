@@ -49,7 +49,7 @@ from bsdsbench.text import clip, listed, show
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 TOLERANCE = 0.002
-_NAME = "baseline"  # the run name of a baseline in notes and errors
+_BASELINE_NAME = "baseline"  # the run name of a baseline in notes and errors
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
@@ -91,7 +91,7 @@ class Baseline:
             stored = cls.load(earlier)
             kept_tolerances = {k: v for k, v in stored.tolerances.items() if k in scores}
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
-        baseline_run = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
+        baseline_run = Evaluation(run.protocol, _BASELINE_NAME, run.records, failed=run.left_out)
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
     def save(self, path: PathLike) -> None:
@@ -137,9 +137,10 @@ class Baseline:
             gated = [str(score) for score in entry(optional, "gated", list)]
             left_out = entries(optional, "left_out", str)  # image id -> reason
             protocol = registry.read_protocol(entry(stored, "protocol", dict))
-            # The records of all images: an .npz file as base64 text
+            # An .npz file as base64 text
             counts = base64.b64decode(entry(stored, "counts", str), validate=True)
-            run = Evaluation(protocol, _NAME, unpack_records(source, counts), failed=left_out)
+            records = unpack_records(source, counts)
+            run = Evaluation(protocol, _BASELINE_NAME, records, failed=left_out)
             return cls(run, entries(stored, "scores", float), tolerances, gated)
 
 
