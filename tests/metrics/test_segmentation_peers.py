@@ -63,3 +63,26 @@ def test_panopticapi(tmp_path):
             theirs = [each[k][key] for k in categories]
             assert np.nan_to_num(values) == pytest.approx(theirs, rel=1e-12), (case, key)
             assert np.nanmean(values) == pytest.approx(mean[key], rel=1e-12), (case, key)
+
+
+def test_torchmetrics():
+    """The same where the prediction labels every pixel; what it leaves out is excused there."""
+    torch = quiet("torch")
+    theirs = quiet("torchmetrics.functional.detection").panoptic_quality
+    rng = np.random.default_rng(8)
+    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
+
+    def both(pred, gt):
+        pairs = [torch.as_tensor(np.stack([m // 10, m % 10], -1)[None]) for m in (pred, gt)]
+        how = {"allow_unknown_preds_category": True, "return_per_class": True}
+        theirs_of = theirs(*pairs, things={1, 2, 3, 4}, stuffs={9}, **how)[0, :4].numpy()
+        return np.nan_to_num(
+            seg.class_scores(seg.segmentation_counts(pred, gt, at))["pq"]
+        ), theirs_of
+
+    for case in range(100):
+        ours, expected = both(*instance_maps(rng))
+        assert ours == pytest.approx(expected, **FLOAT32), case
+    gt = np.full((1, 10), 11)
+    ours, expected = both(np.array([[11] * 4 + [0] * 6]), gt)  # 4 of 10 pixels, no pair
+    assert (ours[0], expected[0]) == (0, 1)
