@@ -195,6 +195,9 @@ def explain(
     name, values = find_metric(targets)
     if not isinstance(run, Evaluation):
         raise DataError(f"run: {kind_of_value(run)}, expected an Evaluation, as Evaluation.load")
+    if run.records and name not in run.metrics:
+        fix = f"{run.metrics[0]}.SCORE=VALUE for a score of {run.metrics[0]}"
+        raise DataError(f"{run.name}: no {name} counts for target {next(iter(values))!r}", fix=fix)
     seconds = given_number(seconds, "seconds", 0, math.inf)
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)

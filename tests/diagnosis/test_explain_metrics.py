@@ -8,7 +8,7 @@ from scipy import ndimage as ndi
 import bsdsbench as bb
 from bsdsbench.diagnosis.explain import explain
 from tests.helpers.masks import blobs
-from tests.helpers.runs import call
+from tests.helpers.runs import call, refused
 
 IDS = [f"room{k}" for k in range(8)]
 PETS = {"classes": ("none", "cat", "dog"), "ignore": -1}
@@ -110,6 +110,12 @@ def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, a
     told = explain(run, {f"{metric}.{asked}": value(run, metric, other)}, workers=1, seconds=300)
     assert (told.answer.label, told.answer.kind) == (words, "reading")
     assert len(told.fitting) == 1
+
+
+def test_a_score_of_another_metric_than_the_runs_is_refused():
+    run = bb.evaluate_items([("a", np.eye(9), np.eye(9))], metrics="contour", workers=1)
+    words = "items: no boundary counts for target 'iou' .contour.SCORE=VALUE"
+    refused(words, explain, run, {"iou": 0.9})
 
 
 @pytest.mark.parametrize(
