@@ -121,8 +121,8 @@ def find_symptoms(
 
     The code is "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated
     or transposed, "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
-    "outside" if nearly all that is annotated is void, and "void" if a region probably is. Metrics
-    add symptoms with codes of their own.
+    "outside" if nearly all that is annotated is void, "void" if a region probably is, and "volume"
+    if the maps are probably slices. Metrics add symptoms with codes of their own.
     """
     if gt.parts.keys() & _AREAS:
         small = _area_thumbnails(pred, gt, protocol)
@@ -139,6 +139,10 @@ def find_symptoms(
         if np.count_nonzero(drawn[gt.valid]) < _LITTLE * np.count_nonzero(drawn):
             fix = "0 is what does not count in a field of view"
             yield "outside", "nearly all that is annotated lies in pixels that do not count", fix
+    n_maps = len(pred.parts.get("segs", ()))
+    if n_maps == len(gt.boundaries) and n_maps >= 10:  # hardly those of thresholds
+        problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
+        yield "volume", problem, "save a file for each slice"
     has_regions = protocol.gt_kind == "labels"
     for metric in metrics:
         has_regions |= metric.segmentations

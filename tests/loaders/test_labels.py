@@ -44,3 +44,12 @@ def test_a_region_of_255_may_be_void(metric, labels, is_said):
     assert [code for code, problem, _ in found if "255 is a region" in problem] == [
         "void"
     ] * is_said
+
+
+@pytest.mark.parametrize(("n_maps", "n_annotators"), [(12, 12), (12, 5), (5, 5)])
+def test_slices_of_a_volume_are_no_annotators(n_maps, n_annotators):
+    labels = np.arange(12 * 9).reshape(12, 9) // 30
+    pred = bb.Prediction("a", segs=(labels,) * n_maps)
+    gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * n_annotators, (labels,) * n_annotators)
+    found = find_symptoms(pred, gt, bb.Protocol(), [registry.get("region")])
+    assert [code for code, *_ in found] == ["volume"] * (n_maps == n_annotators == 12)
