@@ -265,27 +265,34 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the curve, its dots, the marked point and, if `chance` is True, the chance line.
+        """Draw the curve and what the display adds to it, and keep the lines as attributes.
 
-        Sets `line_`, `point_` and `chance_`, of which the last two are None if nothing was drawn.
-        `line` has arguments of `Axes.plot` for the curve, which override its style.
+        `line_` is the curve. `point_` is the marked point, such as the best operating point, and
+        `chance_` the dashed line of a random ranking; each is None if it was not drawn.
+
+        chance : if False, the chance line is not drawn
+        line : arguments of `Axes.plot` for the curve, which override its style
         """
-        line_style = {**style.next_style(ax), "label": self.label or None}
-        if not self.joined:  # points without an order are dots, without a line
-            line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
-        drawing = self._drawing()  # the x and y of everything to draw
+        curve_style = {**style.next_style(ax), "label": self.label or None}
+        if not self.joined:  # its points have no order: draw them as dots, without a line
+            curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
+        # x and y of the curve, and of the chance line and the marked point if the display has them
+        drawing = self._drawing()
         self.chance_ = self.point_ = None
         if chance and drawing.chance:
             dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
             (self.chance_,) = ax.plot(*drawing.chance, color=style.GREY, **dashes)
-        (self.line_,) = ax.plot(drawing.x, drawing.y, **{**line_style, **line})
+        (self.line_,) = ax.plot(drawing.x, drawing.y, **{**curve_style, **line})
         color = self.line_.get_color()
-        if self.dotted and self.joined:
+        if self.joined and self.dotted:  # a line with few points, which dots show
+            # An interpolated curve has its own `dots`, at the points before interpolation
             dots = drawing.dots or (drawing.x, drawing.y)
             ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT_STYLE)
         if drawing.point:
-            # The best point is a dot; others have the marker of the class, such as a star
-            marker_style = self.marker_style if self.best is None else _DOT_STYLE
+            # A dot if it is the best operating point; other displays choose another marker, such as
+            # a star at the equal error rate
+            is_best = self.best is not None
+            marker_style = _DOT_STYLE if is_best else self.marker_style
             marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
             marker["markersize"] *= style.marker_scale()
             (self.point_,) = ax.plot(*drawing.point, **marker)

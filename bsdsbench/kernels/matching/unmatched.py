@@ -192,10 +192,15 @@ def classify_steps(
 def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
-    changes: the pixels that enter or leave the predicted map at each of n steps (thresholds).
+    changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
+        each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
+        pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
         b & 63 of word b >> 6.
+
+    These arrays are filled in place:
+
     row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
     n_within int64 (2, n): 0 on entry; receives the number of pixels that are on in each region
@@ -203,7 +208,7 @@ def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """
     start, pixel, added = changes
     n_steps, all_bits = start.size - 1, ~np.uint64(0)
-    n_rows = 0
+    n_rows = 0  # rows of `bits` in use
     for step in range(n_steps):
         if step > 0:
             n_within[0, step], n_within[1, step] = n_within[0, step - 1], n_within[1, step - 1]
@@ -216,13 +221,15 @@ def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
                 row_of[p] = n_rows
                 n_rows += 1
             row = row_of[p]
-            # Flip the bits of this step and all later ones: from bit `step` on or, if backwards,
-            # below bit `n_steps - step`
-            first = n_steps - step if backwards else step
+            # A pixel keeps its new state until its next change: flip this step and all later ones.
+            # On at step 1 and off at step 3 gives, from step 0 on, 01111.. and then 01100..
+            # The flipped bits are those from `limit` on or, if backwards, those below `limit`
+            limit = n_steps - step if backwards else step
             for word in range(bits.shape[1]):
-                low = min(max(first - (word << 6), 0), 64)  # the position of `first` in this word
-                from_first = all_bits << np.uint64(low) if low < 64 else np.uint64(0)
-                bits[row, word] ^= ~from_first if backwards else from_first
+                n_below = min(max(limit - 64 * word, 0), 64)  # bits of this word below `limit`
+                # A shift by 64, the size of a word, is undefined
+                from_limit = all_bits << np.uint64(n_below) if n_below < 64 else np.uint64(0)
+                bits[row, word] ^= ~from_limit if backwards else from_limit
 
 
 @kernel(_nrt=False)

@@ -216,19 +216,26 @@ class _Reader:
     def read_items(self, count: int, depth: int) -> list[object]:
         """Return the values of `count` items of a cell or struct, at the nesting level `depth`.
 
-        Each is an element of the type MATRIX. One without data is an empty array (0, 0).
+        Each item is a nested variable: an element of the type MATRIX. One without data is an empty
+        array (0, 0). Raises FaultError for damaged items, and if there are too many for the data
+        or, with the items of the rest of the file, for the memory that a file may take.
         """
+        # In the file, an item takes at least the bytes of a tag, which begins every element
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
-        self.decoded_bytes.add(count * _ITEM_BYTES)  # memory of the Python objects
+        # In memory, an item takes at least _ITEM_BYTES. The counter raises at the limit for a file
+        self.decoded_bytes.add(count * _ITEM_BYTES)
         values = []
         for _ in range(count):
             kind, body = self.read_element()
             if kind != MATRIX:
                 raise FaultError(f"a damaged cell or struct, {EXPECTED_INTACT}")
-            inner = _Reader(body, self.order, self.decoded_bytes)
-            values.append(inner.read_variable(depth + 1).value if len(body) else np.zeros((0, 0)))
+            value: object = np.zeros((0, 0))
+            if len(body):
+                item_reader = _Reader(body, self.order, self.decoded_bytes)
+                value = item_reader.read_variable(depth + 1).value  # refuses too deep a level
+            values.append(value)
         return values
 
     def read_struct(self, count: int, depth: int) -> object:

@@ -55,8 +55,8 @@ def follow_objects(stack: Stack) -> Stack:
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
-    unknown : int64 (N,), the (largest) number of a predicted object that is annotated in no frame
-        of the sequence, or 0 if there is none
+    unknown : int64 (N,), the (largest) number of an object that is predicted in the frame, but
+        annotated in no frame of the sequence, or 0 if there is none
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
 
@@ -64,29 +64,37 @@ def follow_objects(stack: Stack) -> Stack:
     """
     if "objects" not in stack:
         return stack
-    frames_of = _group_frames(stack["frame"])  # the frames (F,) of each sequence, as indices
+    # One row for each object of each frame: (N, n), and (N, n, M) for the measures
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
-    in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # (N, n), False for the padding
+    in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # has pixels; False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    first_frames = [frames[0] for frames in frames_of]  # of each sequence
-    objects_of = [numbers[first][in_gt[first]] for first in first_frames]  # their numbers
-    # (N, K, M), filled where a frame has the object
-    tracks = np.repeat(stack["absent"][:, None], max(map(len, objects_of)), axis=1)
+    frames_of_sequence = _group_frames(stack["frame"])  # arrays of indices, first frame first
+    objects_of_sequence = []  # the numbers of the objects annotated in the first frame
+    for frames in frames_of_sequence:
+        first = frames[0]
+        objects_of_sequence.append(numbers[first, in_gt[first]])
+    most_objects = max(map(len, objects_of_sequence))
+    # (N, K, M): begins with `absent` everywhere, and is replaced where a frame has the object
+    tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
     names = ("sequence", "position", "n_frames", "n_objects", "unknown")
     counts = {name: np.zeros(len(tracks), np.int64) for name in names}
-    for s, (frames, objects) in enumerate(zip(frames_of, objects_of, strict=True)):
-        counts["sequence"][frames] = s
+    sequences = zip(frames_of_sequence, objects_of_sequence, strict=True)
+    for index, (frames, objects) in enumerate(sequences):
+        counts["sequence"][frames] = index
         counts["position"][frames] = np.arange(frames.size)
         counts["n_frames"][frames] = frames.size
         counts["n_objects"][frames] = objects.size
-        annotated = numbers[frames][in_gt[frames]]  # in any frame of the sequence
-        is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
-        counts["unknown"][frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
+        numbers_here = numbers[frames]  # (frames of the sequence, n)
+        annotated = numbers_here[in_gt[frames]]  # in any frame of the sequence
+        is_unknown = in_pred[frames] & ~np.isin(numbers_here, annotated)
+        # One for each frame, because the error message names the frame and the object
+        counts["unknown"][frames] = np.where(is_unknown, numbers_here, 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
-            position, row = np.nonzero(numbers[frames] == number)  # where the frames list it
+            position, row = np.nonzero(numbers_here == number)  # the frames and rows that list it
             tracks[frames[position], k] = measures[frames[position], row]
-    per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
-    return {**per_image, **counts, "tracks": tracks}
+    replaced = ("frame", "objects", "absent")
+    others = {name: array for name, array in stack.items() if name not in replaced}
+    return {**others, **counts, "tracks": tracks}
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
