@@ -322,8 +322,8 @@ def check_truth(
     lists ids, only images with these ids are counted. If the task has no number of images either,
     any ground truth is accepted.
 
-    split_file: a list of the images to use. By default these are the ids of the task or, if it has
-        none, all images in `gt_dir`.
+    split_file: a list of the images to use; None means all in `gt_dir`. Without a fingerprint, None
+        means the ids of the task, if it has any.
     """
     if task.fingerprint is not None:
         hashes = folder_fingerprints(gt_dir, protocol, split_file)  # image id -> hash
