@@ -307,18 +307,20 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 
     With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
     for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
-    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C.
+    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C. With the divisor 1000 and
+    the ignored class 255, the value 255998 is a crowd of class 1, counted from 0.
 
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
+    # The distinct pairs of values at common pixels, (overlaps,), and the number of their pixels
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values = overlaps.pred, overlaps.gt
-    if opt.things:
+    if opt.things:  # values below the divisor are classes without a number: give them one
         pred_values = _number_plain_classes(pred_values, opt)
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
     gt_regions = _number_regions(gt_values, opt, GT_SIDE)
-    # The k of a crowd; it means nothing for values that are not ignored
+    # The k of a crowd; it means nothing for values that are not ignored, and without a divisor
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
@@ -326,7 +328,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     # A crowd excuses predictions of its class, other void pixels excuse those of any class
     is_excused = np.where(is_crowd, is_same_class, gt_regions.void)
     pixels = overlaps.pixels
-    on_crowd = pred_regions.count_pixels(pixels * is_crowd)
+    on_crowd = pred_regions.count_pixels(pixels * is_crowd)  # of each predicted region
     n_excused = pred_regions.count_pixels(pixels * is_excused)
     excused = ratio(n_excused, pred_regions.count_pixels(pixels))
     pred_regions.of_overlap[gt_regions.void] = -1  # from here on, void pixels are in no region
