@@ -129,10 +129,16 @@ class StreamingEvaluator:
     def compute(self) -> Evaluation:
         """Return the evaluation of all images added so far. The evaluator is not reset.
 
+        Warns if the images are numbered and seem to be several passes over one set, because
+        `reset` was not called between them.
+
         Raises DataError if there are no images, or if their values have no consistent meaning.
         """
         if not self._records:
             raise DataError("no images yet: call update before compute")
+        if (n_passes := self._count_passes()) > 1:
+            fault = f"each ground truth came {n_passes} times, in the same order"
+            warn(InputWarning(f"{fault}: call reset between epochs, or give an image_id"))
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
@@ -140,6 +146,15 @@ class StreamingEvaluator:
         # Check the values of all images together. Warnings do not matter during training
         run.verdict()
         return run
+
+    def _count_passes(self) -> int:
+        """Return how often the sequence of ground truths is repeated; 1 if images have ids."""
+        truths = [record.truth for record in self._records.values()]
+        n, n_different = len(truths), len({*truths})
+        n_passes = n // n_different
+        is_repeated = n_different > 1 and truths == truths[:n_different] * n_passes
+        has_numbers = all(name == numbered_id(k) for k, name in enumerate(self._records))
+        return n_passes if is_repeated and has_numbers else 1
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of another evaluator, for example of another rank, and return self.

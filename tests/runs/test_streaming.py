@@ -34,6 +34,20 @@ def test_equal_maps_score_one():
     assert (table.columns[1].key, table.rows[0][:2]) == ("ods", ["a", 1.0])
 
 
+def test_a_second_epoch_without_reset_is_said():
+    truths = [np.eye(20), np.eye(20, k=3), np.eye(20, k=5)]
+    evaluator = bb.StreamingEvaluator("bsds500")
+    for truth in truths:
+        evaluator.update(truth, [truth])
+    evaluator.compute()
+    for truth in truths[:2]:
+        evaluator.update(truth, [truth])
+    evaluator.compute()  # no second pass yet
+    evaluator.update(truths[2], [truths[2]])
+    with pytest.warns(InputWarning, match="came 2 times, in the same order: call reset"):
+        evaluator.compute()
+
+
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     """Three images as arrays: (id, soft map, annotators), and what `evaluate` says of the files."""
