@@ -1,7 +1,4 @@
-"""Tables of scores, one per metric with one row per run, and the notes below tables of runs.
-
-`at_threshold_of` scores a run at a threshold that was chosen on another run.
-"""
+"""Tables of scores, one per metric with one row per run, and the notes below tables of runs."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -469,7 +465,8 @@ def _score_table(
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        numbers_of_means = row.scores.get("over", {})  # key -> unit -> (defined, all) values
+        # Key of a mean score -> unit -> number of values over which it averages, and of all values
+        numbers_of_means = row.scores.get("over", {})
         cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on means over only some images or classes
@@ -486,8 +483,9 @@ def _score_table(
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
         row_notes.append(notes_on_row)
         table_rows.append(cells)
-    line = late_starts_note(runs, metric.name) if ap_keys else ""
-    notes = [Note(f"{line}.", tuple(ap_keys), names_columns=True)] if line else []
+    notes = []
+    if ap_keys and (line := late_starts_note(runs, metric.name)):
+        notes.append(Note(f"{line}.", tuple(ap_keys), names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
@@ -508,8 +506,14 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
     or last threshold gets the mark GRID_END.
     """
-    known_keys = list(map(attrgetter("key"), metric.columns))  # of the overall table
-    part_columns = list(filter(attrgetter("score"), metric.part_columns))  # without thresholds
+    part_key = ""  # the first score of a part, such as "dice"; "" if parts have no columns
+    for column in metric.part_columns:
+        if column.score:
+            part_key = column.key
+            break
+    overall_keys = set()
+    for column in metric.columns:
+        overall_keys.add(column.key)
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -519,7 +523,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
             # Whether the overall table lacks the scores of the part, such as "per_class.liver.dice"
-            adds_scores = part_columns and ".".join((*path, part_columns[0].key)) not in known_keys
+            adds_scores = part_key and ".".join((*path, part_key)) not in overall_keys
             if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
@@ -562,8 +566,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             raise DataError(f"{pair.line()}; {only_alike}")
     text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
-    shared = {*run.image_ids} & {*other.image_ids}
-    if shared:
+    if shared := {*run.image_ids} & {*other.image_ids}:
         reason = "so its threshold was not chosen independently."
         notes.append(f"{len(shared)} images are also in {other.name}, {reason}")
     columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
@@ -577,7 +580,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             spans.append(f"{thresholds[0]:g} to {thresholds[-1]:g}")
         # For segmentations, thresholds are numbers of levels, whose range can differ
         if spans[0] != spans[1]:
-            differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
+            differing = f"{other.name}, {run.name}: thresholds from {spans[0]} / {spans[1]}"
             raise DataError(f"{differing}; {only_alike}")
         point = score.curve.at(other_score.ods.threshold)
         row = [run.name, point.threshold, point.precision, point.recall, point.f]
