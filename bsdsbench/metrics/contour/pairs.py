@@ -373,8 +373,8 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         have at a common pixel.
     what: "prediction" or "ground truth".
 
-    Void values (VOID, and those that `opt` ignores) are no regions. Others, such as 0 for the
-    background, are no regions either, but they count as pixels.
+    Neither void values (VOID, and those that `opt` ignores) nor others such as 0, the background,
+    are regions. The difference: `find_instances` leaves out void pixels of the ground truth.
 
     Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
