@@ -378,6 +378,7 @@ def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
         fix=(
             f"of classes: numpy.argmax(maps, axis={-1 if is_last else 0})",
             "of instances: one map with their numbers",
+            "of annotators: a run for each",
         ),
     )
 

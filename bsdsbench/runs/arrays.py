@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel
+from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel, suggest_one_map
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.formats.class_files import class_parts
 from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
@@ -263,6 +263,10 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     if compares_masks and array.ndim == 2:
         mask_parts = reading.mask(to_plane(array, label), label, image_id)._asdict()
         return GroundTruth(image_id, **mask_parts)
+    if kind == "mask":
+        wrong = f"{label}: {kind_of_value(array)}, expected one mask (H, W)"
+        fix = ("of annotators: a run for each", *suggest_one_map(array.shape))
+        raise DataError(wrong, fix=fix)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
     parts: dict[str, Any] = class_parts(array)

@@ -83,3 +83,10 @@ def test_betti_numbers_of_what_is_no_mask():
     refused("mask: values other than 0 and 1", betti_numbers, np.eye(4, dtype=int) * 2)
     refused("mask: shape", betti_numbers, np.zeros((2, 4, 4), bool))
     refused("connectivity 1, expected 8 or 4", betti_numbers, MASK, 1)  # 4 in scikit-image
+
+
+@pytest.mark.parametrize("metric", ["saliency", "topology", "ccq", "contour", "instances"])
+def test_masks_of_several_annotators_are_refused_where_a_metric_takes_one(metric):
+    for truth in ([MASK, ~MASK], np.stack([MASK, ~MASK])):
+        items = [("a", MASK, truth)]
+        refused("a: .*of annotators: a run for each", bb.evaluate_items, items, metrics=metric)

@@ -131,9 +131,12 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
     if is_wrong.any():
         also = "".join(f", or {label}{remark}" for label, remark in remarks.items())
+        wrong = labels[is_wrong][0]
+        # The option `ignore` takes no negative label: its -1 means that there are no void pixels
+        is_void = what == GT_SIDE and wrong < 0
         raise DataError(
-            f"{what}: label {labels[is_wrong][0]}, expected {classes.start} .. "
-            f"{classes.stop - 1}{also}"
+            f"{what}: label {wrong}, expected {classes.start} .. {classes.stop - 1}{also}",
+            fix="if it is void, save it as 255 and set ignore=255" if is_void else (),
         )
     numbers: Labels = np.ascontiguousarray(labels, np.int32) - np.int32(classes.start)
     numbers[is_none] = -1

@@ -44,7 +44,9 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
     good = [[first, first + 2]]
     bad = np.array([[first, label]], np.uint64 if label > 2**62 else np.int64)
     for maps, side in (((bad, good), "prediction"), ((good, bad), "ground truth")):
-        line = re.escape(f"{side}: label {label}, expected {words}")
+        void = " (if it is void, save it as 255 and set ignore=255)"
+        advice = void if label < 0 and side == "ground truth" else ""
+        line = re.escape(f"{side}: label {label}, expected {words}{advice}")
         refused(f"^{line}$", as_pair, *maps, 3, () if ignore is None else (ignore,), first)
 
 
