@@ -203,10 +203,10 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,
-    -1 and 1, or true and false. The summary numbers of the curves are printed. Several curves are
-    drawn in one figure. With --kind roc, or if several files have the same labels in the same
-    order, the areas under the ROC curves are printed with 95 % intervals and DeLong's test of each
-    pair.
+    -1 and 1, true and false, or yes and no. The summary numbers of the curves are printed. Several
+    curves are drawn in one figure. With --kind roc, or if several files have the same labels, the
+    areas under the ROC curves are printed with 95 % intervals and DeLong's test of each pair. It
+    pairs rows by a column called id, image or file, or by their order.
     """
     from bsdsbench.tables.forms import to_mappings
 
