@@ -210,11 +210,16 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     If the run compares masks, an (H, W) map of classes is binarised to a mask, except in a
     Prediction that was read from a file, because reading has binarised it already.
     """
+    label = f"{image_id}: prediction"
     if not isinstance(pred, Prediction):
         if kind == "classes" and readings.pred.kind is not Kind.MASK:
             pred = Prediction(image_id, classes=one_channel(given_array(pred, "prediction")))
         elif kind == "classes":
-            pred = Prediction(image_id, classes=_as_plane(pred, "prediction"))
+            array = _as_plane(pred, "prediction")
+            if array.ndim == 2:  # bool and gray floats are masks too, but no class labels
+                mask, _, evidence = readings.pred.mask(to_plane(array, label), label, image_id)
+                return Prediction(image_id, classes=mask, evidence=evidence)
+            pred = Prediction(image_id, classes=array)
         elif kind == "labels":
             pred = Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
         elif kind == "depth-map":
@@ -227,7 +232,6 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     is_from_file = pred.evidence.maps > 0  # the number of files whose values were examined
     if not takes_mask or not is_class_map or is_from_file:
         return pred
-    label = f"{image_id}: prediction"
     binarised = readings.pred.mask(to_plane(pred.classes, label), label, image_id)
     return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
 

@@ -239,6 +239,17 @@ def test_an_axis_of_one_is_no_class(metric):
     refused("expected a label map", scores, labels, np.stack([labels] * 3), names)
 
 
+def test_masks_of_any_form_in_one_call():
+    mask = np.indices((12, 18))[1] > 7
+    forms = [mask, mask.astype(np.uint8) * 255, mask * 1.0, np.where(mask, 0.9, 0.1)]
+    items = [(k, np.roll(form, 1, 1), forms[k - 1]) for k, form in enumerate(forms)]
+    plain = [(k, np.roll(mask, 1, 1), mask) for k in range(4)]
+    runs = [bb.evaluate_items(given, metrics="contour", workers=1) for given in (items, plain)]
+    assert runs[0].numbers() == runs[1].numbers()
+    items[0] = 0, mask.astype(np.uint8), mask  # 1 is white, or hardly gray
+    refused("0: its prediction has values up to 1", bb.evaluate_items, items, metrics="contour")
+
+
 def test_one_hot_channels_are_no_batch():
     labels = np.kron([[0, 1, 2], [2, 0, 1]], np.ones((6, 6), np.int64))
     channels = np.stack([labels == k for k in range(3)])
