@@ -423,23 +423,27 @@ class Metric(ABC, Generic[Opt]):
         """Yield (key, column, value) for every score in `tree`, the nested scores of a data set.
 
         Scores are in the order of columns. Columns that hold no score, such as thresholds, or have
-        no value in `tree` are skipped. If a protocol is given, the scores of each of the `parts`,
-        such as classes, follow with keys PART.KEY ("road.iou"). Those for which the metric itself
-        has a column were yielded before, and are not repeated.
+        no value in `tree` are skipped. If a protocol is given, which the parts depend on, the
+        scores of each part, such as a class, follow with keys PART.KEY ("road.iou").
         """
-        overall = {column.key: column for column in self.columns_of(tree)}
-        for key, column in overall.items():
+        overall_columns = {column.key: column for column in self.columns_of(tree)}
+        for key, column in overall_columns.items():
             value = value_at(tree, key)
             if column.score and value is not None:
                 yield key, column, value
         if protocol is None:
             return
-        for part, path in self.parts(protocol, self.options_of(protocol)).items():
-            scores = part_of(tree, path) or {}
+        # Such as "road" -> ("per_class", "road"), the path of the scores of this class in `tree`
+        path_of_part = self.parts(protocol, self.options_of(protocol))
+        for part, path in path_of_part.items():
+            scores = part_of(tree, path) or {}  # a part without scores has none in `tree`
+            # A part may have columns of its own, and any of the columns of the whole
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                is_repeated = ".".join((*path, key)) in overall  # such as "per_class.road.iou"
+                # True if the metric has a column for this score, such as "per_class.road.iou",
+                # which was yielded above
+                is_repeated = ".".join((*path, key)) in overall_columns
                 if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
 

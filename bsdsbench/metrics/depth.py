@@ -243,41 +243,46 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Arrays:
         """Count the edges of one image for the measures in `opt.measures`.
 
-        Returns the counts of each selected measure; R is the number of ratios (thresholds):
+        Returns the counts of the selected measures. In the first two, an edge of a depth map is a
+        pair of neighbouring pixels whose inverse depths differ by more than a ratio, one of R.
 
-        si : int64 (R, 4, 3), pairs of neighbours whose inverse depths differ by more than the ratio
-            in both maps, in the prediction, and in the ground truth. Axis 1 is the position of the
-            nearer pixel in the pair (left, top, right, bottom).
-        matte : int64 (R, 4, 2), matte edges that coincide with a predicted edge, and all of them.
-            Axis 1 is the position of the pixel inside the matte.
-        dbe_sum, dbe_n : float64 (2,) and int64 (3,), the sums of distances between edges and the
-            numbers of distances, from `dbe_parts`
+        si : int64 (R, 4, 3), the edges in both maps, in the prediction, and in the ground truth.
+            Axis 1 is the position of the nearer pixel in the pair (left, top, right, bottom).
+        matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (matte) that
+            are predicted edges, and all of them. Axis 1 is the position of the pixel inside.
+        dbe_sum : float64 (2,), for the depth boundary error, the sums of distances in pixels from
+            predicted edges to true ones, and for its second part, completeness
+        dbe_n : int64 (3,), the numbers of distances in these sums, and of true edge pixels
         thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
             which is `boundary_counts` or a replacement that returns further arrays
         """
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
+            # Maps of depth, cropped and aligned. `require` raises if a needed annotation is missing
             maps = prepare_depth_maps(pred.depth, gt, opt)
             inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
                 inverse_gt = inverse(require(maps.gt, "depth"))
-                pair = inverse_pred, inverse_gt
-                counts["si"] = depth_pairs.ratio_pairs(*pair, maps.valid, _DEPTH_RATIOS)
+                counts["si"] = depth_pairs.ratio_pairs(
+                    inverse_pred, inverse_gt, maps.valid, _DEPTH_RATIOS
+                )
             if "matte" in opt.measures:
-                matte = require(maps.matte, "matte")
-                n_edges = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _DEPTH_RATIOS)
-                counts["matte"] = n_edges
+                counts["matte"] = depth_pairs.count_hit_mask_edges(
+                    inverse_pred, require(maps.matte, "matte"), _DEPTH_RATIOS
+                )
+            # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
             if "dbe" in opt.measures:
-                edges = canny_edges(maps.raw_pred, opt.dbe)
-                if opt.dbe == "sharpdepth":
+                pred_edges = canny_edges(maps.raw_pred, opt.dbe)
+                if opt.dbe == "sharpdepth":  # this program never uses annotated edges
                     gt_edges = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
-                else:
+                else:  # those of any annotator
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
-                counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if opt.matches_edges:  # soft edges with binary ones, where pixels are valid
+                dbe = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
+                counts["dbe_sum"], counts["dbe_n"] = dbe.sums, dbe.n
+            if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
                 if opt.pred_edges == "canny":
                     soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
-                else:
+                else:  # the strength of an edge is the difference of log depths
                     soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
                 drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
                 soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)

@@ -154,23 +154,25 @@ class LabelMetric(Metric[MapOptions]):
 
         Masks have one class, the foreground. Metrics of distances (those with a spacing of rows and
         columns) also mark in each overlay the outline pixel of an object that is farthest from the
-        object's outline in the other map. The overlays do not depend on the protocol.
+        object's outline in the other map. `protocol` is a parameter of this method in all metrics;
+        here the overlays do not depend on it.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
         from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
 
         with name_file_in_errors(pred, gt):
-            pred_map, gt_map, opt = _read_maps(pred, gt, opt)  # two maps (H, W)
+            # Two maps (H, W). The options that reading has applied are reset in the new ones
+            pred_map, gt_map, opt = _read_maps(pred, gt, opt)
             spacing = self.spacing_of(opt)
-            has_instances = opt.unit != "class"  # a unit, the mask to compare, is an object
-            if not opt.classes and not has_instances:
+            are_objects_compared = opt.unit != "class"  # else all pixels of a class as one
+            if not opt.classes and not are_objects_compared:  # the maps are masks
                 masks = as_masks(pred_map, gt_map, opt.ignored)
                 return draw_masks(masks.pred, masks.gt, spacing)
-            # Two maps in which an object (or all of a class) has the same label in both, and the
-            # class of each label. The numbers of instances are not needed
-            pair, class_of_label, _ = pair_masks(pred_map, gt_map, opt)
-        return draw_classes(pair, class_of_label, opt.class_names, spacing)
+            # Give an object, or all of a class, the same label in both maps
+            relabelled = pair_masks(pred_map, gt_map, opt)
+        class_of_label = relabelled.class_of
+        return draw_classes(relabelled.pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.

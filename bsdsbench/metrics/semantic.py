@@ -436,21 +436,24 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
 
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
-    """Raise DataError if the content of an image's maps contradicts the options.
+    """Raise DataError if an image's maps hold something else than a class metric expects.
 
-    Label maps (H, W) must use the same class numbers on both sides, and the predicted one must not
-    be a mask of 0 and 255. Maps (C, H, W) must hold the boundaries of each class, instead of class
-    scores of each pixel such as one-hot maps or probabilities.
+    A map is either a label map (H, W), the number of a class at each pixel, or a stack (C, H, W),
+    the boundaries of each of C classes. The checks that follow look at the values of the maps.
     """
-    labels, pred_maps = gt.parts.get("labels"), pred.classes
+    expected = "boundaries of each class"
+    pred_maps = pred.classes
+    labels = gt.parts.get("labels")  # None if the ground truth has no label map
     with name_file_in_errors(pred, gt):
-        if labels is not None and pred_maps.ndim == 2 == labels.ndim:
+        # Label maps must number the classes alike, such as both from 0
+        if labels is not None and pred_maps.ndim == 2 and labels.ndim == 2:
             refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
+        # Stacks must not be scores of the classes: one-hot maps or probabilities
         if pred_maps.ndim == 3:
-            refuse_channels(tuple(pred_maps), "prediction: ", "boundaries of each class")
+            refuse_channels(tuple(pred_maps), "prediction: ", expected)
         if "class_boundaries" in gt.parts:
-            drawn = tuple(gt.class_boundaries)
-            refuse_channels(drawn, "ground truth: ", "boundaries of each class")
+            refuse_channels(tuple(gt.class_boundaries), "ground truth: ", expected)
+    # A predicted label map must not be a mask of 0 and 255. This message names the file itself
     if labels is not None and pred_maps.shape == labels.shape:
         reject_binary_prediction(pred_maps, labels, opt.class_labels, pred.where)
 

@@ -445,12 +445,12 @@ def evidence_of(
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return DARK if a map or mask is bright, but darker on the ground truth, otherwise LIGHT.
+    """Return DARK if a map or mask is probably inverted, LIGHT if it is not, NOTHING if unknown.
 
-    A soft map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
-    image, so a map with a mean below 0.5 is LIGHT; if the ground truth has a mask, one whose rows
-    have a mean below 0.25. The result is NOTHING (unknown) for a map without pixels, and for a
-    bright one that cannot be compared with boundaries, as their sizes differ or one is constant.
+    Boundaries and objects should be bright on a dark ground. A map is DARK if its mean is high, but
+    it is darker on the annotated boundaries or object than elsewhere. If the protocol inverts soft
+    maps, the inverted one is meant. A map is unknown if it has no pixels, or if it is bright, but
+    cannot be compared with boundaries, as their sizes differ or one of the two is constant.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -458,17 +458,18 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
     is_soft = pred.kind in ("soft", "ucm2")
     white = np.iinfo(values.dtype).max if is_soft and values.dtype.kind == "u" else 1
-    # For most maps, a sample of rows with a stricter limit decides, without averaging all pixels
-    for lines, limit in ((_sample_lines(values), 0.25), (values, 0.5)):
-        mean = float(lines.mean()) / white
-        if is_soft and protocol.invert:
-            mean = 1 - mean
-        if mean < limit:
-            return Values.LIGHT
-        if "mask" in gt.parts:
-            is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
-            return Values.DARK if is_dark else Values.LIGHT
-    look = look_at(pred, gt, protocol)
+    inverts = is_soft and protocol.invert
+    # Most maps are so dark that a sample of rows decides, which saves averaging all pixels
+    sample_mean = float(_sample_lines(values).mean()) / white
+    if (1 - sample_mean if inverts else sample_mean) < 0.25:
+        return Values.LIGHT
+    if "mask" in gt.parts:  # compare the object with the ground, whose mean must exceed `least`
+        is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
+        return Values.DARK if is_dark else Values.LIGHT
+    mean = float(values.mean()) / white
+    if (1 - mean if inverts else mean) < 0.5:  # boundaries cover a small part of an image
+        return Values.LIGHT
+    look = look_at(pred, gt, protocol)  # the map and the boundaries of all annotators
     if not look.is_comparable:
         return Values.NOTHING
     return Values.DARK if has_dark_boundaries(look.soft, look.truth) else Values.LIGHT

@@ -303,24 +303,28 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
     """Compute the measures of SEISM, the program of Pont-Tuset and Marques, for one segmentation.
 
-    The rows of `table` are its regions, the columns the regions of all A annotators. Returns a dict
-    of name -> value, such as "fop_recall" -> 0.41. The numbers of pixels ("hamming_gt",
-    "hamming_pred", "bgm") are summed over annotators, the "fop" values compare the segmentation
-    with all annotators together, and the others are means over annotators.
+    The rows of `table` are its regions, the columns the regions of all A annotators.
+
+    Returns name -> value, such as "fop_recall" -> 0.41. The numbers of pixels ("hamming_gt",
+    "hamming_pred", "bgm") are summed over annotators. "fop" (objects and parts) compares the
+    segmentation with all annotators together. The others are means over annotators.
     """
     gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
-    overlaps, n_annotators = table.overlap_sums, len(gts.labels)
+    overlaps, n_annotators = table.overlap_sums, len(gts.labels)  # sums for each annotator, (A,)
     all_pixels = n_pixels * n_annotators
-    # VOI is at most 2 log2(regions), with the regions of the map that has more of them
+    # VOI, the variation of information, is at most 2 log2(regions of the map that has more)
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
     largest_voi = 2 * np.array([math.log2(n) for n in most_regions])
-    # Objects and parts are counted among candidates: large regions that cover 0.99 of the image
+    # A region earns 1 if it is an object (nearly equal to a region of the other map), and less if
+    # it is a part of one. Only candidates earn: the largest regions of a map, which cover 0.99 of
+    # it. Every map has a candidate, so that their number can be divided by.
     candidate = select_candidates(area)
-    fop_pred, fop_gt = kernel.fop_sums(
+    credit = kernel.fop_sums(
         table.cells, area, gts.col_area, candidate, gts.candidate, n_annotators
     )
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
-    # A region of n pixels has n (n - 1) / 2 pairs, so n^2 - n is twice their number
+    # `squares` is sum n^2 over regions or overlaps of n pixels. These have n (n - 1) / 2 pairs, so
+    # sum n^2 - sum n, where sum n is the number of pixels, is twice the number of pairs
     common_pairs = overlaps.squares - n_pixels
     pred_pairs = table.area_sums.squares - n_pixels
     gt_pairs = gts.area_sums.squares - n_pixels
@@ -332,19 +336,20 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
         "pair_precision": _mean(ratio(common_pairs, pred_pairs)),
         "pair_recall": _mean(ratio(common_pairs, gt_pairs)),
         # A pixel has an error for each map: the share of its region there that lies outside its
-        # region in the other map
+        # region in the other map. Summed over pixels: the larger error of each pixel; the errors
+        # for one map, whichever sum is smaller; the smaller error of each pixel
         "bce": _mean(overlaps.larger_error / n_pixels),
         "gce": _mean(np.minimum(overlaps.pred_error, overlaps.gt_error) / n_pixels),
         "lce": _mean(overlaps.smaller_error / n_pixels),
-        "nvoi": _mean(1.0 - ratio(_voi(table), largest_voi)),
+        "nvoi": _mean(1.0 - ratio(_voi(table), largest_voi)),  # 0 / 0 is 0
         # Pixels outside the best one-to-one assignment of regions
         "bgm": all_pixels - int(kernel.largest_total(table.cells, gts.col_start)),
-        "fop_pred": fop_pred,
+        "fop_pred": credit.pred,
         "fop_pred_candidates": n_pred,
-        "fop_gt": fop_gt,
+        "fop_gt": credit.gt,
         "fop_gt_candidates": n_gt,
-        "fop_precision": fop_pred / n_pred,
-        "fop_recall": fop_gt / n_gt,
+        "fop_precision": credit.pred / n_pred,
+        "fop_recall": credit.gt / n_gt,
     }
 
 
