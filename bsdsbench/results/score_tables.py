@@ -465,8 +465,7 @@ def _score_table(
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        # Key of a mean score -> unit -> number of values over which it averages, and of all values
-        numbers_of_means = row.scores.get("over", {})
+        numbers_of_means = row.scores.get("over", {})  # key -> unit -> (defined, all) values
         cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on means over only some images or classes
@@ -483,9 +482,8 @@ def _score_table(
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
         row_notes.append(notes_on_row)
         table_rows.append(cells)
-    notes = []
-    if ap_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", tuple(ap_keys), names_columns=True))
+    line = late_starts_note(runs, metric.name) if ap_keys else ""
+    notes = [Note(f"{line}.", tuple(ap_keys), names_columns=True)] if line else []
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
