@@ -405,7 +405,7 @@ class Evaluation(TabularResult):
         run_scores = self.score(metric)
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         columns = [*definition.columns_of(run_scores), *definition.image_columns]
-        keys = dict.fromkeys(map(attrgetter("key"), [*columns, *definition.part_columns]))
+        columns += definition.part_columns
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -413,7 +413,7 @@ class Evaluation(TabularResult):
                 ods_threshold = value_at(run_scores_by_part[part], "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores = {**scores, AT_ODS: scores["curve"].at(ods_threshold)["f"]}
-                for key in keys:
+                for key in {column.key: None for column in columns}:  # each key once, in order
                     array = value_at(scores, key)
                     if array is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())
