@@ -114,14 +114,22 @@ def _z_scores_of_ends(level: float, n_images: float) -> F8:
     return np.asarray(stdtrit(n_images - 1, probabilities) * np.sqrt(n_images / (n_images - 1)))
 
 
+def _is_one_image(draws: F8, n_images: float) -> bool:
+    """Return True if draws cannot vary, because a single image or cluster is drawn each time.
+
+    An interval of width 0 would say that the score is certain.
+    """
+    return n_images < 2 and draws.size > 0 and bool(draws.min() == draws.max())
+
+
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
-    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN, or if there are fewer
-    than two draws.
+    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN, if there are fewer than
+    two draws, or if all are of one image.
     """
-    if draws.size < 2:
+    if draws.size < 2 or _is_one_image(draws, n_images):
         return math.nan
     _, z_level = _z_scores_of_ends(level, n_images)  # of the upper end of the interval
     # The interval of level 2 POWER - 1 has its upper end at the quantile POWER
@@ -143,12 +151,13 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
     little.
 
-    NaN draws are ignored. If the share of defined draws is below `level`, both ends are NaN.
+    NaN draws are ignored. If the share of defined draws is below `level`, or if all draws are of
+    one image, both ends are NaN.
     """
     from scipy.special import ndtr
 
     defined = draws[~np.isnan(draws)]
-    if defined.size < level * draws.size:
+    if defined.size < level * draws.size or _is_one_image(defined, n_images):
         return Ends(math.nan, math.nan)
     # The normal distribution function `ndtr` converts z-scores to shares, such as 0.025 and 0.975
     low, high = np.quantile(defined, ndtr(_z_scores_of_ends(level, n_images)))

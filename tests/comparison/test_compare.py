@@ -139,6 +139,19 @@ def test_p_counts_the_observed_one_too(below):
     assert p_value(-draws, 20) == pytest.approx(2 * stats.t(19).cdf(z), rel=1e-9)
 
 
+def test_one_image_has_no_interval():
+    """One of width 0 would say that the score is certain, and that any difference is detected."""
+    assert np.isnan(percentile_interval(np.full(99, 0.7), 0.95, 1)).all()
+    runs = [
+        bb.evaluate_items([("a", np.eye(20, k=k), [np.eye(20)])], "bsds500", name=name, workers=1)
+        for name, k in (("x", 0), ("y", 9))
+    ]
+    compared = bb.compare(runs, n_boot=20)
+    (ods,) = [d for d in compared.differences if d.score == "boundary.ods"]
+    assert ods.value == 1
+    assert np.isnan([ods.low, ods.high, ods.least]).all()
+
+
 def test_an_interval_takes_as_many_undefined_draws_as_its_level_leaves():
     draws = np.r_[np.nan, np.arange(19.0)]
     assert percentile_interval(draws, 0.95, 9) == percentile_interval(draws[1:], 0.95, 9)
