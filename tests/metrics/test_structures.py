@@ -114,6 +114,11 @@ def test_a_soft_map_is_foreground_from_the_threshold_on():
         assert found["total"] == [n, 4]
 
 
+def test_sorted_ap_falls_in_straight_lines_as_in_the_program_of_its_authors():
+    """One pair of IoU 0.5: level 1 up to it, then down to 0 at IoU 1; no step at 0.5."""
+    assert instance_counts([[1, 1, 0]], [[1, 0, 0]]).sorted_ap == 0.75
+
+
 @pytest.mark.slow
 def test_aggregated_jaccard_indices_and_sorted_ap():
     for name, pred, gt in OBJECTS:
