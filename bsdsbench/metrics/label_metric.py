@@ -241,6 +241,11 @@ class LabelMetric(Metric[MapOptions]):
                     problem = "numbers below 1000 are classes without instances (Cityscapes)"
                     yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
             yield from _background_symptoms(known_pred, known_gt, pixels)
+            sides = zip(SIDES, (pred_map, gt_map), (known_pred, known_gt), strict=True)
+            for side, labels, numbers in sides:
+                if opt.unit == "instance" and _are_classes(labels, np.unique(numbers[numbers > 0])):
+                    problem = f"each number of the {side} has several large pieces: classes?"
+                    yield "classes", problem, "number each object, as skimage.measure.label does"
         if opt.unit == "class" and opt.classes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
@@ -337,6 +342,20 @@ def _count_stripes(labels: Map) -> I8:
         is_between = is_stripe & ((before > 0) == (after > 0))
         counts += np.count_nonzero(is_stripe), np.count_nonzero(is_between)
     return counts * step
+
+
+def _are_classes(labels: Map, numbers: I8) -> bool:
+    """Return True if each of 2 to 20 `numbers` in a map (H, W) has two large pieces.
+
+    The second largest is then at least a quarter of the largest, and of 25 pixels. Objects are
+    seldom divided so, but classes are.
+    """
+    for number in numbers if numbers.size <= 20 else ():
+        pieces = number_pieces(labels == number, 8, background=0)
+        areas = np.sort(np.bincount(pieces.ravel())[1:])
+        if areas.size < 2 or areas[-2] < max(25, areas[-1] / 4):
+            return False
+    return 2 <= numbers.size <= 20
 
 
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:

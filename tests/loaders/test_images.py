@@ -73,6 +73,14 @@ def test_a_black_and_white_palette_is_a_mask_by_its_colours(tmp_path, suffix, bl
     assert read_image(tmp_path / f"a{suffix}", Palette.MASK).tolist() == (is_object * 255).tolist()
 
 
+def test_a_palette_of_many_grays_is_that_of_a_gray_mask(tmp_path):
+    """As Pillow saves gray in a GIF: its indices are not in proportion to the grays."""
+    gray = (np.arange(60) ** 2 // 16).astype(np.uint8).reshape(4, 15)
+    path = save(tmp_path / "a.gif", gray)
+    assert (read_image(path, Palette.INDICES) != gray).any()
+    assert read_image(path, Palette.MASK).tolist() == gray.tolist()
+
+
 @pytest.mark.parametrize(
     ("name", "options", "lossy"),
     [

@@ -285,6 +285,20 @@ def test_an_inverted_mask_of_one_object_is_warned_of(tmp_path, recwarn):
     assert "the largest predicted object is the truth's background" in str(warning.message)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_classes_in_place_of_objects_are_warned_of(tmp_path, recwarn, metric):
+    objects = nuclei(4, True)
+    objects[20, 20:22] = 1  # a stray piece
+    classes = (objects > 0) + (objects > 2).astype(np.uint8)  # two of each
+    write(tmp_path / "g", a=objects, b=objects)
+    for maps, n_warnings in ((objects, 0), (classes, 1)):
+        recwarn.clear()
+        write(tmp_path / "p", a=maps, b=np.roll(maps, 1, 0))
+        scored(tmp_path, metric)
+        words = "each number of the prediction has several large pieces: classes?"
+        assert [words in str(w.message) for w in recwarn] == [True] * n_warnings
+
+
 def stripes(n, shift=0):
     """A tiling of n columns of objects, without background."""
     cols = (np.arange(52) + shift) % 52

@@ -50,6 +50,7 @@ PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
 MAX_MEMBERS = 10_000  # arrays in a .npz
+_FEW_GRAYS = 16  # a palette of more grays is that of a gray picture, not of labels
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 DEFLATE_RATIO = 1032  # the largest possible expansion of deflate-compressed data
@@ -62,8 +63,8 @@ class Palette(Enum):
 
     COLOURS = auto()  # the colours, which must be gray
     INDICES = auto()  # the indices, such as class labels
-    MASK = auto()  # the colours if all pixels are black or white, whichever of them is index 0;
-    # otherwise the indices
+    MASK = auto()  # the colours if all pixels are black or white, whichever of them is index 0, or
+    # of many grays; otherwise the indices
 
 
 def id_of(path: PathLike) -> str:
@@ -292,7 +293,8 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if mode == "P" and palette is Palette.MASK:  # black and white colours, otherwise the indices
         colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
         used = colours[np.unique(array)]
-        if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
+        is_mask = np.isin(used, (0, 255)).all() or len(used) > _FEW_GRAYS
+        if (used == used[:, :1]).all() and is_mask:
             return colours[:, 0][array]
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
