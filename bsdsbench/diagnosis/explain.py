@@ -376,26 +376,29 @@ class Search:
     ) -> None:
         """Record a trial for each other way to compute scores from the same counts.
 
-        These are the other rules for ODS, OIS and AP, and the metric's other columns for the same
-        quantity, such as "ece_mean" for "ece". One that changes no target's score is left out.
+        A published number may differ from the run's score because it was computed by another rule
+        for ODS, OIS or AP, or is another column of the metric, such as "ece_mean" for "ece". A way
+        that changes no score with a target (a published number) is left out.
 
-        setting : the change under which the images were counted, or NO_CHANGE. Unless it is
-            NO_CHANGE, a trial has two causes: the setting and the rule
+        setting : the change of a setting under which the images were counted, or NO_CHANGE
         counts : the counts of all images under this setting
         scores : the scores computed from these counts by the run's own rules
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
-        for label, who, others in chain(other_columns, self._apply_other_rules(setting, counts)):
-            changed = {**scores, **others}
+        other_rules = self._apply_other_rules(setting, counts)
+        for other in chain(other_columns, other_rules):
+            changed = {**scores, **other.scores}
             differences = [abs(changed[target] - scores[target]) for target in self.targets]
             # The comparison is False for NaN, an undefined score, which so counts as no change
             if not any(difference > ROUNDING_ERROR for difference in differences):
                 continue
+            # A trial has a kind, "reading" (a rule or column) or "setting", and `who`, the programs
+            # that do so
             if setting is NO_CHANGE:
-                self.record_trial(label, "reading", changed, who=who)
-            else:
-                label = f"{setting.label} + {label}"
-                who = "; ".join(filter(None, (setting.who, who)))
+                self.record_trial(other.label, "reading", changed, who=other.who)
+            else:  # two causes of a difference: the setting and the rule
+                label = f"{setting.label} + {other.label}"
+                who = "; ".join(filter(None, (setting.who, other.who)))
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
     def _apply_other_rules(

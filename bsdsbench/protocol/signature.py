@@ -450,15 +450,15 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 def _parse_text(key: str, text: str) -> dict[str, object]:
     """Return the protocol fields that the signature word KEY:TEXT sets, as {field: value}.
 
-    For example, tol:2px gives {"max_dist_px": [2.0]}. There are two special cases: proto:bsds500.1
-    gives {"base": "bsds500"}, the preset to start from, and a word with the text UNKNOWN gives
-    {"name": UNSTATED}.
+    For example, ap:bsds gives {"ap_rule": "bsds"}. There are two special cases: proto:bsds500.1
+    gives {"base": "bsds500"}, the preset to start from, and the text "?" (UNKNOWN) gives only the
+    name of a protocol that is not fully known.
 
     Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
     written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
-        return {"name": UNSTATED}
+        return {"name": UNSTATED}  # the field keeps the value of the preset
     if key == "proto":
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
@@ -475,13 +475,15 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
             raise ProtocolError(f"tol:{text}, {expected}")
         values = [float(match[1]) for match in matches if match]
         if units == {"px"}:
-            return {"max_dist_px": values}
-        return {"max_dist": values, "max_dist_px": None}
-    if key == "nms":
+            return {"max_dist_px": values}  # overrides a `max_dist` of the preset
+        return {"max_dist": values, "max_dist_px": None}  # a preset's value would override it
+    if key == "nms":  # the text is "none", or the parameters of non-maximum suppression
         return {"nms": False} if text == "none" else {"nms": True, "nms_params": text}
-    if key == "thin":
+    if key == "thin":  # the text is "thin" or "unthinned"
         return {"thin": text == "thin"}
-    return {WORDS[key].fields[0]: text}  # other words have one field, whose value is the text
+    # Any other word stands for one field of the protocol, which parses the text as its value
+    (field_name,) = WORDS[key].fields
+    return {field_name: text}
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:

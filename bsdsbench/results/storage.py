@@ -384,14 +384,16 @@ def is_run(folder: Path) -> bool:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Serialise a record to the bytes that are stored in records.db.
+    """Serialise the record of an image to the bytes that are stored in records.db.
 
     The bytes are one line of JSON, then the raw data of all count arrays, in which integers have
-    the smallest unsigned type that holds them. The line is a list of the fields in _FIELDS, then
+    the smallest unsigned type that holds them. The line is a list of the image's id, size and so on
+    (_FIELDS), then
 
-    - evidence (statistics of the pixel values): a list of [metric, pred, gt], where pred and gt are
-      [`Evidence.row`, file name]. The metric is "" for the first metric; others are included only
-      if their evidence differs.
+    - evidence: a list of [metric, pred, gt], where pred and gt are [numbers, file name]. The
+      numbers are statistics of the pixel values. Those of all images together tell what the values
+      mean, such as whether white is the object. The metric is "" for the first metric; others are
+      included only if their evidence differs.
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -404,8 +406,9 @@ def pack_record(record: ImageRecord) -> bytes:
                 array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
             array_bytes.append(array.tobytes())
+    evidence_by_metric = {"": Sides(record.pred, record.gt), **record.others}
     evidence = []
-    for name, (pred, gt) in {"": Sides(record.pred, record.gt), **record.others}.items():
+    for name, (pred, gt) in evidence_by_metric.items():
         evidence.append([name, [pred.row(), pred.file], [gt.row(), gt.file]])
     fields = attrgetter(*_FIELDS.values())(record)
     line = json.dumps([*fields, evidence, arrays, record.groups])
@@ -562,9 +565,10 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
     """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
 
-    If an array is the same for all images (such as thresholds), every image gets a view of a single
-    copy. Arrays with another number of rows in each image (`Metric.ragged`) have been padded with
-    rows of NaN; these are removed.
+    A metric lists the counts that are usually equal for all images, such as thresholds, as
+    `shared`; if they are, every image gets a view of a single copy. Those with another number of
+    rows in each image are `ragged`; the rows of NaN, with which they were padded to one array, are
+    removed.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """
@@ -572,8 +576,9 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
     for key, stored in arrays.items():
         metric_name, _, name = key.partition(".")
         metric = registry.get(metric_name)
-        (array,) = Counts(**{name: stored}).values()  # checks the array
-        if name in metric.shared and (array == array[:1]).all():  # such as the thresholds
+        # `Counts` raises for values that no counts can have, and stores int64 or float64
+        array = Counts(**{name: stored})[name]
+        if name in metric.shared and (array == array[:1]).all():
             array = np.broadcast_to(array[:1].copy(), array.shape)
         for counts_of_image, row in zip(counts, array, strict=True):
             values = np.asarray(row)  # a row may be a single number
