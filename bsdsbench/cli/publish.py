@@ -82,8 +82,9 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     reference run. Tables go to standard output, or to a file of their format. With --method each
     row is a method of one or more runs, such as seeds, with the mean and its spread.
 
-    --rules needs the row of threshold 0 for the rule edter. It is computed from the ground truth,
-    and the value is "-" if the ground truth is not found.
+    --rules shows AP and ODS as the programs of several papers compute them. AP by the rule edter
+    includes threshold 0, at which every pixel is predicted. Counts that lack this threshold are
+    completed from the ground truth; if it is not found, the value is "-".
     """
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.errors import DataError
@@ -94,7 +95,9 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     require_runs_or_methods(args.runs, args.methods.method)
     if args.methods.method:
         return _show_methods(args)
+    # The options of `grouping` give the groups of images, such as scenes, that slices are made of
     loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
+    # --labels may also name published results, which --published shows beside the runs
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
         from bsdsbench.diagnosis.causes import build_rules_tables

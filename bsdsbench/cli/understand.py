@@ -126,7 +126,9 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    comparison, slices, slice_column = _compare(args, options, args.test)
+    # On all images and, with --by, in each slice: the images with one value of a grouping column
+    compared = _compare(args, options, args.test)
+    comparison, slices = compared.on_all_images, compared.slices
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
         comparison = comparison.only(columns)
@@ -143,12 +145,14 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
         else:
             tables = comparison.tables()
         if args.by:
-            tables.append(replace(compared_table(slices, slice_column), reading=comparison.reading))
+            table_of_slices = compared_table(slices, compared.slice_column)
+            tables.append(replace(table_of_slices, reading=comparison.reading))
         if args.ranks:
             tables += rank_tables({"": comparison})  # "": of all images
             if args.by:
-                tables += rank_tables(slices, slice_column)
+                tables += rank_tables(slices, compared.slice_column)
         show_tables(tables, out, output_format, comparison.left_out)
+    # A table on the terminal ends with the notes. Otherwise, they go to standard error
     if output_format != "table" or out:
         for note in left_out_of(comparison):
             say(note.text)

@@ -58,10 +58,10 @@ class _KernelCache(FunctionCache):
     """
 
     allocates = True  # whether the kernel allocates memory, which needs numba's runtime
-    keep = FunctionCache.save_overload
+    save_to_disk = FunctionCache.save_overload  # as numba's cache does
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Do nothing: `_compile_once` saves a kernel with `keep` before it releases the lock."""
+        """Do nothing when numba calls this: `_compile_once` has saved the kernel under its lock."""
 
     def load_overload(self, sig: object, target_context: object) -> object:
         """Return the compiled function for a signature, or None if it is not on disk."""
@@ -102,7 +102,8 @@ def _compiling_alone(path: Path) -> Iterator[None]:
 def _compile_once(dispatcher: Any, folder: Path) -> None:
     """Patch a kernel so that one process compiles it, while the others wait and then load it.
 
-    dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
+    dispatcher: the object that numba's decorator made of the kernel. It calls its
+        `_compiler.compile`, which is replaced, for argument types whose code it has not loaded.
     folder: the cache folder of compiled kernels, which also holds the lock files.
 
     While a kernel is compiled under its lock, the kernels that it calls are compiled too, each
@@ -113,13 +114,15 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 
     def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
         """Load the kernel if another process has compiled it; otherwise compile and save it."""
-        with _compiling_alone(path):
+        with _compiling_alone(path):  # waits while another process compiles the kernel
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
-            if loaded is None:
+            if loaded is None:  # not on disk
                 compiled = compile_kernel(args, return_type)
-                dispatcher._cache.keep(args, compiled)
+                # Here, because numba saves only after this function, without the lock
+                dispatcher._cache.save_to_disk(args, compiled)
                 return compiled
-            dispatcher.targetctx.insert_user_function(  # register it, as numba does
+            # As numba does for code that it has loaded itself, so that other kernels can call it
+            dispatcher.targetctx.insert_user_function(
                 loaded.entry_point, loaded.fndesc, [loaded.library]
             )
             return loaded

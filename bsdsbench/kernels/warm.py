@@ -13,23 +13,25 @@ import numpy as np
 def compile_once() -> None:
     """Compile the kernels of the boundary benchmark into the on-disk cache; blocks until done.
 
-    This process and a child process compile half of them each. Kernels already in the cache are
-    only loaded. If the child fails, nothing is raised: worker processes compile what is missing.
+    This process compiles the kernels that match pixels, and a child process all others, which takes
+    as long. Kernels already in the cache are only loaded. If the child fails, nothing is raised:
+    worker processes compile what is missing.
     """
     from bsdsbench.kernels.jit import IS_TESTED
 
     gc.disable()  # a compiler allocates many long-lived objects
     try:
-        if IS_TESTED:
+        if IS_TESTED:  # with this version of numba, kernels are compiled by compiler.py
             from bsdsbench.kernels.compiler import import_compiler
 
-            import_compiler()  # a forked process shares it
+            import_compiler()  # before the child is forked, which then need not import it again
+        # Windows cannot fork, and starts a new process
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
         child = context.Process(target=_compile_remaining_kernels, daemon=True)
         child.start()
         _compile_matching()
         child.join()
-        gc.freeze()  # the first collection of all these objects would take 0.4 s
+        gc.freeze()  # exempts all these objects from collections; the first would take 0.4 s
     finally:  # also after Ctrl-C
         gc.enable()
 

@@ -72,13 +72,13 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     if not runs or not all(isinstance(run, Evaluation) for run in runs):
         given = ", ".join(kind_of_value(run) for run in runs if not isinstance(run, Evaluation))
         raise MergeError(f"merge: {clip(given) or 'no runs'}, expected the shards of a run")
-    problems = _shard_problems(runs)
-    shards = [str(run.provenance.shard) for run in runs]  # "I/N", or "None"
+    problems = _shard_problems(runs)  # lines, one for each difference such as another protocol
+    shards = [str(run.provenance.shard) for run in runs]  # "I/N", or "None" if it is not a shard
     written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])
-    n_shards = int(written[1]) if written else 0  # 0: the first run is not a shard
+    n_shards = int(written[1]) if written else 0
     all_shards = [f"{i}/{n_shards}" for i in range(1, n_shards + 1)]
     if sorted(shards) != sorted(all_shards):
-        if not n_shards:  # other differences do not matter
+        if not n_shards:  # a complete run: the other problems do not matter
             expected = "runs made by `evaluate --shard I/N`, in Python shard=(I, N)"
             fault = f"merge: {runs[0].name} is not a shard, expected {expected}"
             raise MergeError(fault, fix="for complete runs: --best-of or --splits")
@@ -88,18 +88,19 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
     merged = replace(
         runs[0],
-        records=[record for run in runs for record in run.records],
+        records=[record for run in runs for record in run.records],  # `Evaluation` sorts them
         provenance=_join_provenance([run.provenance for run in runs]),
         failed=dict(sorted(failed.items())),
-        kept=0,
+        kept=0,  # the first shard's number of records that were reused from an earlier call
     )
     folders = dict.fromkeys(show(run.provenance.pred) for run in runs if run.provenance.pred)
-    # Such as of two epochs; machines of a cluster may have copies of one. A detector's shards write
-    # their maps into a folder each
+    # Two folders may be of two epochs of a network, but also copies on two machines of a cluster.
+    # If the run calls a detector, each shard writes its maps into its own folder
     if len(folders) > 1 and not runs[0].provenance.detector:
         fault = f"merge: the shards read predictions from {listed([*folders])}"
         warn(InputWarning(f"{fault}, expected the same maps in all of them"))
-    for warning in merged.verdict():  # problems that only the values of all files together show
+    # A shard does not check what its values mean (such as inverted maps), as it lacks other files
+    for warning in merged.verdict():
         warn(warning)
     return merged
 
