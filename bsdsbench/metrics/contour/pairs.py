@@ -134,9 +134,12 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
         wrong = labels[is_wrong][0]
         # The option `ignore` takes no negative label: its -1 means that there are no void pixels
         is_void = what == GT_SIDE and wrong < 0
+        fix = "if it is void, save it as 255 and set ignore=255" if is_void else ""
+        if wrong == classes.stop and not (classes.start or 0 in ignored):  # one label too many
+            fix = "first=1 if 0 is the background, which has no name"
         raise DataError(
             f"{what}: label {wrong}, expected {classes.start} .. {classes.stop - 1}{also}",
-            fix="if it is void, save it as 255 and set ignore=255" if is_void else (),
+            fix=fix or (),
         )
     numbers: Labels = np.ascontiguousarray(labels, np.int32) - np.int32(classes.start)
     numbers[is_none] = -1
