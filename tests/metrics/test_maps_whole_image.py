@@ -31,6 +31,7 @@ def matched_everywhere(maps, max_dist_px):
     return pairs, sum(int(m.sum()) for m in maps), int(union.sum()), everywhere.size
 
 
+@pytest.mark.filterwarnings("ignore:max_dist_px .* only equal pixels match")
 @given(
     arrays(bool, st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 7))),
     st.floats(0, 4),
