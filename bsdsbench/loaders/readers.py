@@ -347,7 +347,8 @@ def read_truth(
                 array = pictures.require_one_array(arrays, path)
             parts = options.mask(pictures.to_plane(array, "mask"), file=path.name)._asdict()
         else:
-            parts = class_files.parse_annotated_classes(arrays, path)
+            of_objects = options.kind in (Kind.INSTANCES, Kind.OBJECTS)
+            parts = class_files.parse_annotated_classes(arrays, path, of_objects)
             instances_file = class_files.find_instances_file(path) if instances else None
             if instances_file and "labels" in parts:
                 class_files.add_instances(parts, instances_file, read)

@@ -150,7 +150,9 @@ def test_integers_that_change_at_most_pixels_are_neither_surely_soft_nor_labels(
         refused(words, encode_map, doubtful, (30, 40))
         assert encode_map([doubtful], (30, 40)).suffix == ".mat"
         assert encode_map(doubtful.astype(np.uint8), (30, 40)).kind == "soft"
-    for labels in (regions, regions > 1, lines * 0):
+    rows, columns = np.indices((30, 40))
+    superpixels = rows // 5 * 100 + columns // 5
+    for labels in (regions, regions > 1, lines * 0, superpixels):
         assert encode_map(labels.astype(int), (30, 40)).kind == "labels"
 
 

@@ -189,10 +189,13 @@ def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     np.testing.assert_array_equal(truth(tmp_path / "a.png", "classes").labels, EDGE)
 
 
-def test_sbd_s_instances_alone_are_labels(tmp_path):
+def test_sbd_s_instances_alone_are_labels_of_objects_but_no_classes(tmp_path):
     struct = {"Segmentation": EDGE * 3.0, "Boundaries": EDGE, "Categories": 7}
     savemat(tmp_path / "a.mat", {"GTinst": struct})
-    np.testing.assert_array_equal(truth(tmp_path / "a.mat", "classes").labels, EDGE * 3)
+    pair = Pair("a", (), (tmp_path / "a.mat",))
+    found = read_truth(pair, "classes", ReadOptions(Kind.INSTANCES))
+    np.testing.assert_array_equal(found.labels, EDGE * 3)
+    refused("a.mat: has variables GTinst", truth, tmp_path / "a.mat", "classes")
 
 
 def test_valid_pixels_that_are_undefined_are_refused():

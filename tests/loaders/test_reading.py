@@ -13,11 +13,13 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from scipy import ndimage
 from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning
+from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, _distinct_values, _void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
@@ -152,6 +154,15 @@ def test_noise_of_jpeg_is_no_object_of_a_preset_that_cuts_above_zero(preset, kin
         run = counted(pred, tmp_path / "gt", protocol.replace(gt_threshold=cut), metrics=metric)
         score = run.score(metric)
         assert ((score.aiu if metric == "aiu" else score.ods.f) == 1) == (cut == 0.5)
+
+
+@pytest.mark.parametrize("size", [(200, 150), (313, 211), (600, 450)])
+def test_masks_that_were_resized_have_no_noise_of_jpeg(size):
+    mask = np.zeros((300, 400), np.uint8)
+    mask[100:200, 50:60] = 255
+    for filter_ in (Image.Resampling.BICUBIC, Image.Resampling.LANCZOS):
+        resized = np.asarray(Image.fromarray(mask).resize(size, filter_))
+        refuse_jpeg_noise(resized, 255, 0.001, "mask")
 
 
 @pytest.mark.parametrize("values", [(0, 0.5, 1), (0, 1, 2, 255), (0, 30000, 65535)])

@@ -48,11 +48,14 @@ def read_predicted_classes(
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
-def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, object]:
+def parse_annotated_classes(
+    arrays: dict[str, object], path: Path, of_objects: bool = False
+) -> dict[str, object]:
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
-    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W); its struct
-      GTinst, for a metric of instances, gives "labels".
+    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W). Its struct
+      GTinst, whose numbers are no classes, gives "labels" if the metric compares objects
+      (`of_objects`).
     - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
       and 2 for the crack.
     - Any other file holds one array, see `class_parts`.
@@ -64,7 +67,8 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
             raise FaultError(f"GTcls has {names}, expected Boundaries and Segmentation")
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
-    if isinstance(struct := arrays.get("GTinst"), dict) and "Segmentation" in struct:
+    struct = arrays.get("GTinst")
+    if of_objects and isinstance(struct, dict) and "Segmentation" in struct:
         return {"labels": struct["Segmentation"]}
     crack = pictures.find_crack_mask(arrays)
     if crack is not None:
