@@ -19,6 +19,7 @@ from bsdsbench.comparison.methods import (
     means_table,
     scores_to_show,
 )
+from bsdsbench.results.comparability import EQUAL_COUNTS
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import frames_note, group_columns, partition
@@ -91,10 +92,14 @@ def compare_slices(
             compared = compare_methods(with_runs(methods, slice_runs), **options)
         else:
             compared = compare(slice_runs, **options)
-        # The advice on video frames is about all images, so it is not repeated for each slice
+        # Two notes are about all images, and not repeated for each slice: the advice on video
+        # frames, and that of equal counts. In a slice of empty images, any two methods have these.
         advice = frames_note(slice_runs[0].records)
-        notes = tuple(note for note in compared.notes if note != advice)
-        comparisons[name] = replace(compared, notes=notes)
+        notes = []
+        for note in compared.notes:
+            if note != advice and not note.endswith(EQUAL_COUNTS):
+                notes.append(note)
+        comparisons[name] = replace(compared, notes=tuple(notes))
     return comparisons
 
 

@@ -43,7 +43,7 @@ class Drawing(NamedTuple):
     dots: tuple[F8, F8] | None = None  # x and y of dots on the curve; None: all its points
 
 
-_ROUNDING = 1e-9  # a rate may exceed 1 by this
+_ROUNDING = 1e-6  # a rate may exceed 1 by this, as one computed in float32 does
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,7 +77,7 @@ class CurveDisplay:
     def __post_init__(self) -> None:
         """Convert the two arrays to float64 (K,).
 
-        Raises DataError if their lengths differ, or if a rate is outside [0, 1].
+        Raises DataError if their lengths differ, or if a rate is above 1.
         """
         x, y = (as_numbers(getattr(self, name), name).ravel() for name in self.arrays)
         for name, values in zip(self.arrays, (x, y), strict=True):

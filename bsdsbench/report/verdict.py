@@ -57,8 +57,10 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
         if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
             low = -low
         p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
-        interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}"
-        basis = f"{interval}, {p} after Holm's correction"
+        interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}, "
+        if np.isnan(low):  # a single image has no interval
+            interval = ""
+        basis = f"{interval}{p} after Holm's correction"
         is_real = difference.significant(comparison.level)
         conclusion = "this is real" if is_real else "this may be due to chance"
     return f"{abs(difference.value):.3f} better than {other} ({basis}): {conclusion}."

@@ -25,6 +25,7 @@ from bsdsbench.text import listed
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
+EQUAL_COUNTS = "equal counts in every image, as from one set of predictions."
 # Fields in which a reference run may differ from other runs. They depend on the parameters of its
 # method, and on how the official program matches and thins.
 OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
@@ -265,7 +266,7 @@ def equal_counts_notes(runs: Sequence[Evaluation]) -> list[str]:
     for group in groups:
         if len(group) > 1:
             names = listed([run.name for run in group])
-            lines.append(f"{names}: equal counts in every image, as from one set of predictions.")
+            lines.append(f"{names}: {EQUAL_COUNTS}")
     return lines
 
 

@@ -406,6 +406,7 @@ class Evaluation(TabularResult):
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         columns = [*definition.columns_of(run_scores), *definition.image_columns]
         columns += definition.part_columns
+        keys = list(dict.fromkeys(column.key for column in columns))  # each once, in order
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -413,7 +414,7 @@ class Evaluation(TabularResult):
                 ods_threshold = value_at(run_scores_by_part[part], "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores = {**scores, AT_ODS: scores["curve"].at(ods_threshold)["f"]}
-                for key in {column.key: None for column in columns}:  # each key once, in order
+                for key in keys:
                     array = value_at(scores, key)
                     if array is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())

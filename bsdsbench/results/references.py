@@ -34,13 +34,13 @@ from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
-from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.curve import ODS_RULES, PRCurve, best
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_F_OF_SUMMARY = 0.02  # the official F is interpolated between thresholds, which raises it by less
+_SAME_F = 0.02  # the F of ODS in two official tables of one run differs by less
 
 REF_PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
@@ -167,7 +167,7 @@ def official_run(path: Path) -> RunArguments:
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
         by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
         records.append(ImageRecord(image_id, (0, 0), by_metric))
-    _check_summary(tables, [image_counts.matches for image_counts in counts.values()])
+    _check_summary(tables, grid, [image_counts.matches for image_counts in counts.values()])
     if not counts:
         # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
@@ -186,27 +186,30 @@ def official_run(path: Path) -> RunArguments:
     }
 
 
-def _check_summary(tables: Mapping[str, F8], matches: Sequence[I8]) -> None:
-    """Give an InputWarning if F in eval_bdry.txt is not the best F of the counts or the curve.
+def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
+    """Give an InputWarning if F in eval_bdry.txt is not that of the counts or the curve.
+
+    F of the curve is taken by every ODS rule, since interpolation between few thresholds raises it.
 
     tables: name of an official table -> its rows
+    thresholds: (T,) of the counts
     matches: for each image, its counts in ID_ev1.txt (T, 4); [] if there are none, so that the
         curve in eval_bdry_thr.txt is used
     """
     if "eval_bdry.txt" not in tables:
         return
     if matches:
-        matched_gt, total_gt, matched_pred, total_pred = np.sum(matches, axis=0).T
-        recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
+        curve = PRCurve.of_counts(thresholds, np.sum(matches, axis=0))
     elif "eval_bdry_thr.txt" in tables:
-        recall, precision = tables["eval_bdry_thr.txt"][:, 1:3].T  # threshold, R, P, F
+        printed, recall, precision, _ = tables["eval_bdry_thr.txt"].T  # threshold, R, P, F
+        curve = PRCurve(printed, precision, recall)
     else:
         return
     in_summary = tables["eval_bdry.txt"][0, 3]  # threshold, R, P, F of ODS, then other scores
-    of_points = float(np.max(f_measure(precision, recall), initial=0))
-    if abs(in_summary - of_points) > _F_OF_SUMMARY:  # more than interpolation explains
+    of_rules = [float(best(curve, rule).f) for rule in ODS_RULES]
+    if in_summary < min(of_rules) - _SAME_F or in_summary > max(of_rules) + _SAME_F:
         source = "the counts of the images" if matches else "eval_bdry_thr.txt"
-        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {of_points:.3f}"
+        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {max(of_rules):.3f}"
         warn(InputWarning(f"{has} (files of two runs?)"))
 
 

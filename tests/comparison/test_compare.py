@@ -15,6 +15,7 @@ from bsdsbench.comparison.significance import holm, letters, p_value, percentile
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables
+from bsdsbench.report.verdict import verdict_lines
 from bsdsbench.scores.counts import ImageRecord, value_at
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of, simulated_run
@@ -150,6 +151,7 @@ def test_one_image_has_no_interval():
     (ods,) = [d for d in compared.differences if d.score == "boundary.ods"]
     assert ods.value == 1
     assert np.isnan([ods.low, ods.high, ods.least]).all()
+    assert "(p = 1.000 after Holm's" in verdict_lines(compared)[1]
 
 
 def test_an_interval_takes_as_many_undefined_draws_as_its_level_leaves():

@@ -129,6 +129,20 @@ def test_a_mean_over_fewer_slices_than_there_are_says_so():
     assert lines == ["- under Dice, IoU: the macro mean is over 1 of 2 slices of a."]
 
 
+def test_a_slice_of_empty_masks_does_not_suggest_one_set_of_predictions():
+    """Methods that find nothing there have equal counts in it, as they should."""
+    disk = np.hypot(*np.mgrid[-9:10, -9:10]) < 5
+    empty, groups = disk & False, {"0": "full", "1": "empty"}
+    runs = []
+    for name, shift in (("a", 0), ("b", 2)):
+        items = [("0", np.roll(disk, shift, 0), disk), ("1", empty, empty)]
+        run = bb.evaluate_items(items, metrics="contour", groups=groups, name=name, workers=1)
+        runs.append(run)
+    for methods in ((), [bb.Method(run.name, [run]) for run in runs]):
+        for compared in compare_slices(runs, "group", methods, n_boot=9).values():
+            assert not any("equal counts" in note for note in compared.notes)
+
+
 def test_a_metric_that_the_first_run_lacks_has_a_table():
     runs = [grouped("a"), grouped("b", pixel=True)]
     tables = slice_tables(runs, ["weather"])

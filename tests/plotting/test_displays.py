@@ -327,3 +327,8 @@ def test_lines_of_equal_f_are_smooth():
 def test_bad_calls_say_so(make, words):
     with pytest.raises(DataError, match=words):
         make()
+
+
+def test_rates_of_float32_may_be_rounded_up():
+    rates = np.nextafter(np.float32(1), np.float32(2), dtype=np.float32)
+    assert PRCurveDisplay([rates], [rates]).recall == rates

@@ -160,8 +160,14 @@ def test_a_summary_of_another_run_is_said(tmp_path):
     (tmp_path / "eval_bdry_thr.txt").write_text("0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0 nan\n")
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646\n")
     assert bb.Evaluation.load(tmp_path).score("boundary").curve.precision.tolist()[-1] == 0
+    # Half-way between two thresholds, as the official program interpolates
+    few = tmp_path / "few"
+    few.mkdir()
+    (few / "eval_bdry_thr.txt").write_text("0.4 0.9 0.3 0.45\n0.6 0.3 0.9 0.45\n")
+    (few / "eval_bdry.txt").write_text("0.5 0.6 0.6 0.6\n")
+    assert bb.Evaluation.load(few).score("boundary").ods.f == 0.6
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.9 0.9 0.9\n")
-    with pytest.warns(InputWarning, match="F 0.900, but that of eval_bdry_thr.txt is 0.646"):
+    with pytest.warns(InputWarning, match="F 0.900, but that of eval_bdry_thr.txt is 0.650"):
         bb.Evaluation.load(tmp_path)
     (tmp_path / "a_ev1.txt").write_text("0.5 60 100 70 100\n")
     with pytest.warns(InputWarning, match="F 0.900, but that of the counts of the images is 0.646"):
