@@ -405,8 +405,7 @@ class Evaluation(TabularResult):
         run_scores = self.score(metric)
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         columns = [*definition.columns_of(run_scores), *definition.image_columns]
-        columns += definition.part_columns
-        keys = list(dict.fromkeys(column.key for column in columns))  # each once, in order
+        keys = dict.fromkeys(column.key for column in (*columns, *definition.part_columns))
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
