@@ -274,7 +274,8 @@ def refuse_small_total(count: float, total: float, name: str) -> None:
     Rates and areas would exceed 1. `name` is the name of the total in the message.
     """
     if count > total + _COUNT_ROUNDING * max(total, 1):
-        raise DataError(f"{name} {total:g}: fewer than the {count:g} there are, expected the total")
+        has = f"{name} {total:.15g}: fewer than the {count:.15g} there are"
+        raise DataError(f"{has}, expected the total")
 
 
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:

@@ -301,9 +301,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """
         values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
-            weights = np.where(
-                np.isnan(shares), 0.0, _DEPTH_RATIOS
-            )  # undefined values have no weight
+            # Undefined values have no weight
+            weights = np.where(np.isnan(shares), 0.0, _DEPTH_RATIOS)
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(shares)

@@ -67,7 +67,7 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
     Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
     """
-    array = given_array(gt, SIDES[1])
+    array = given_array(gt, GT_SIDE)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not void_values:
         return None

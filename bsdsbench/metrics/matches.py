@@ -69,10 +69,16 @@ def given_prediction(pred: Map | Prediction) -> Prediction:
     Gives an InputWarning for a map of 8 or 16 bits without a value above 1, such as a mask.
     """
     given = Prediction.of(pred)
-    if given is not pred and given.soft.dtype.kind == "u" and given.soft.max(initial=0) == 1:
-        has = f"prediction: no value above 1 of {np.iinfo(given.soft.dtype).max}"
-        warn(InputWarning(has, fix="save 0 and 1 as bool, if it is a mask"))
+    if given is not pred:
+        warn_of_mask(given.soft)
     return given
+
+
+def warn_of_mask(soft: Map) -> None:
+    """Give an InputWarning for a map of 8 or 16 bits without a value above 1, such as a mask."""
+    if soft.dtype.kind == "u" and soft.max(initial=0) == 1:
+        has = f"prediction: no value above 1 of {np.iinfo(soft.dtype).max}"
+        warn(InputWarning(has, fix="save 0 and 1 as bool, if it is a mask"))
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:

@@ -338,7 +338,7 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    for option in set(settings) - set(Protocol.names()):
+    for option in sorted(set(settings) - set(Protocol.names())):
         for candidates in (metrics, names()):
             kinds = {metric: get(metric).options for metric in candidates}
             owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]

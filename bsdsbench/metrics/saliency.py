@@ -38,6 +38,7 @@ from bsdsbench.images import (
     without_void,
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
+from bsdsbench.metrics.matches import warn_of_mask
 from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
@@ -361,9 +362,11 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
     """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
 
     Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
-    shapes differ.
+    shapes differ. Gives an InputWarning for a map of bytes that is a mask of 0 and 1.
     """
-    strength = unit(check_soft_map(one_map(soft, "soft map"), "soft map"))
+    checked = check_soft_map(one_map(soft, "soft map"), "soft map")
+    warn_of_mask(checked)
+    strength = unit(checked)
     on = binary_map(one_map(mask, "mask"), "mask")
     same_shape(strength.shape, on.shape, "soft map")
     if valid is not None:

@@ -181,7 +181,7 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
         raise DataError(f"connectivity {connectivity!r}, expected 8 or 4")
     binary = binary_map(one_map(mask, "mask"), "mask")
     rows, cols = (patch, patch) if patch else binary.shape
-    if rows > binary.shape[0] or cols > binary.shape[1]:
+    if not binary.size or rows > binary.shape[0] or cols > binary.shape[1]:
         return np.zeros((0, 3), np.int64)
     # The patches of a row are labelled as a stack (patches, rows, columns). The structuring element
     # connects a pixel to four or eight neighbours of the same patch, and to no other patch

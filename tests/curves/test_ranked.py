@@ -89,6 +89,8 @@ def test_totals_below_the_samples_are_refused():
     }.items():
         with pytest.raises(DataError, match=f"^{name.strip()} [01]: fewer than the [13] there are"):
             call()
+    with pytest.raises(DataError, match=r"^positives 1234566: fewer than the 1234567 there are"):
+        curves.davis_goadrich_area([0, 1234567], [0, 1], 1234566)
 
 
 def test_merged_eer_lies_on_the_straight_line():

@@ -57,14 +57,20 @@ def test_a_fraction_of_the_diagonal_in_pixels_is_said():
     assert bb.match_boundaries(line, line, 0.5).n_matched == 30
 
 
-@pytest.mark.parametrize("function", ["boundary_counts", "pixel_counts", "boundary_errors"])
+@pytest.mark.parametrize(
+    "function", ["boundary_counts", "pixel_counts", "boundary_errors", "s_measure", "weighted_f"]
+)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_masks_of_0_and_1_are_said(function, dtype):
-    protocol = bb.Protocol(thresholds=(0.5,))
+    def call(pred):
+        if function in MEASURES:
+            return MEASURES[function](pred, MASK)
+        return getattr(bb, function)(pred, [MASK], bb.Protocol(thresholds=(0.5,)))
+
     with pytest.warns(InputWarning, match="no value above 1 of .*save 0 and 1 as bool"):
-        getattr(bb, function)(MASK.astype(dtype), [MASK], protocol)
+        call(MASK.astype(dtype))
     for sound in (MASK, MASK.astype(dtype) * np.iinfo(dtype).max, np.zeros_like(MASK, dtype)):
-        getattr(bb, function)(sound, [MASK], protocol)
+        call(sound)
 
 
 @pytest.mark.parametrize("white", [1, 255, 65535])
@@ -82,6 +88,7 @@ def test_betti_numbers_of_a_mask_in_every_form(dtype, white):
 def test_betti_numbers_of_what_is_no_mask():
     refused("mask: values other than 0 and 1", betti_numbers, np.eye(4, dtype=int) * 2)
     refused("mask: shape", betti_numbers, np.zeros((2, 4, 4), bool))
+    assert betti_numbers(np.zeros((0, 3), bool)).shape == (0, 3)
     refused("connectivity 1, expected 8 or 4", betti_numbers, MASK, 1)  # 4 in scikit-image
 
 

@@ -33,7 +33,7 @@ from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.jit import inner, kernel
 
 UNREACHED = 2**61  # distance of a vertex that no path has reached; paths are shorter
-EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
+EDGES_UNKNOWN = 2**32 - 1  # `edge_header` of a vertex whose edges are not in the arena
 NO_VERTEX = 2**32 - 1
 _MAX_TIE_BITS = 24
 _MAX_WEIGHT_BITS = 60

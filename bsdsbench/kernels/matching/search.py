@@ -1,6 +1,6 @@
 """Insert vertices into an optimal matching one by one, along cheapest alternating paths.
 
-The terms side, vertex, mate, arena and step are explained in graph.py.
+The terms side, vertex, mate and step are explained in graph.py.
 
 Optimality is proved by duals (linear programming duality), see `enter_vertices`. A new vertex gets
 the smallest dual that its edges allow. If its best partner is free, the two are matched. Otherwise
@@ -228,7 +228,6 @@ def record_matched_steps(vertex, nodes, bits, before, step):
     before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     """
     since = nodes[vertex].matched_since
-    for word in range(
-        before.shape[1]
-    ):  # XOR leaves the steps before `step`, but not before `since`
+    # XOR leaves the steps before `step`, but not before `since`
+    for word in range(before.shape[1]):
         bits[vertex, word] |= before[step, word] ^ before[since, word]
