@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_array, given_word, kind_of_value
 from bsdsbench.curves.samples import (
+    RATE_SLACK,
     above_zero,
     check_columns,
     counts_from_rates,
@@ -30,7 +31,6 @@ Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
 Relation = Literal["first", "second", "equal", "neither"]  # which of two curves dominates
 _TOLERANCE = 1e-12  # heights that differ by at most this, relatively, count as equal
-_RATE_SLACK = 1e-9  # an FPR above 1 by at most this is attributed to rounding of the precision
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
@@ -104,7 +104,7 @@ def pr_to_roc(
         fpr = n_positive * r * (1 / p - 1) / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
-    is_possible = has_no_tp | (fpr <= 1 + _RATE_SLACK)  # up to rounding
+    is_possible = has_no_tp | (fpr <= 1 + RATE_SLACK)  # up to rounding
     is_impossible = ~is_possible
     if is_impossible.any():
         k = int(is_impossible.argmax())

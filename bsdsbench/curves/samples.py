@@ -14,6 +14,7 @@ from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
 EXACT = 2**53  # larger integers are not all distinct in float64, which could change the ranking
+RATE_SLACK = 1e-9  # a rate beyond 0..1 by at most this is attributed to rounding
 _COUNT_ROUNDING = 1e-12  # tolerance relative to the total of a class
 
 
@@ -145,19 +146,22 @@ def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to flat float64 arrays of equal length, in the given order.
 
-    All values must be finite. If `kind` is "share", they must lie in [0, 1]. If it is "count", they
-    must be 0 or more, and not decrease along the array. Raises a DataError that names the argument
-    if a value violates this, and ShapeError if the lengths differ.
+    All values must be finite. If `kind` is "share", they must lie in [0, 1], up to rounding, which
+    is clipped. If it is "count", they must be 0 or more, and not decrease along the array. Raises
+    a DataError that names the argument if a value violates this, and ShapeError if the lengths
+    differ.
     """
     arrays = []
     for name, values in arguments.items():
         array = _flat_numbers(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
-        if kind == "share" and array.size and not (array.min() >= 0 and array.max() <= 1):
-            raise DataError(
-                f"{name}: values from {array.min():g} to {array.max():g}, expected 0..1"
-            )
+        low, high = array.min(initial=0), array.max(initial=1)
+        if kind == "share" and (low < 0 or high > 1):
+            if low < -RATE_SLACK or high > 1 + RATE_SLACK:
+                has = f"values from {array.min():.10g} to {array.max():.10g}"
+                raise DataError(f"{name}: {has}, expected 0..1")
+            array = array.clip(0, 1)
         if kind == "count" and (np.diff(array, prepend=0) < 0).any():
             raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
         arrays.append(array)

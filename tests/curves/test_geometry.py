@@ -32,6 +32,7 @@ def test_twenty_against_two_thousand():
     assert curves.auc_roc(*CURVE_1) == 0.8125
     assert curves.auc_roc(*CURVE_2) == 0.875
     assert curves.auc_roc(*(np.flip(rates) for rates in CURVE_2)) == 0.875
+    assert curves.auc_roc([0, 0.5, 1 + 1e-15], [-1e-15, 1, 1]) == 0.75  # of running sums
     for fpr, tpr, word in (
         ([0, 50, 100], [0, 80, 100], "fpr: values"),
         ([0, 0.5, 1, 0], [0, 0.8, 1, 0], "fpr: expected"),
