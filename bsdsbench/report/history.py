@@ -12,7 +12,7 @@ from bsdsbench.comparison.method import matching_folders
 from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.plotting import style
-from bsdsbench.results.comparability import forbidden
+from bsdsbench.results.comparability import EQUAL_COUNTS, forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
@@ -84,7 +84,10 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
         day = (run.provenance.date or "")[:10] or None
         rows.append([run.name, day, *(scores.get(name) for name in names)])
     fields = [METHOD, Field("date", "Date"), *map(score_field, names)]
-    return Table("history", "Scores over runs", fields, rows, **table_footer(runs))
+    footer = table_footer(runs)
+    # Between some versions of a method nothing changes, which is no mistake
+    footer["notes"] = [note for note in footer["notes"] if not str(note).endswith(EQUAL_COUNTS)]
+    return Table("history", "Scores over runs", fields, rows, **footer)
 
 
 def plot_history(
