@@ -250,8 +250,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             Axis 1 is the position of the nearer pixel in the pair (left, top, right, bottom).
         matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (matte) that
             are predicted edges, and all of them. Axis 1 is the position of the pixel inside.
-        dbe_sum : float64 (2,), for the depth boundary error, the sums of distances in pixels from
-            predicted edges to true ones, and for its second part, completeness
+        dbe_sum : float64 (2,), for both parts of the depth boundary error, accuracy (from predicted
+            edges to true ones) and completeness, the sums of distances in pixels
         dbe_n : int64 (3,), the numbers of distances in these sums, and of true edge pixels
         thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
             which is `boundary_counts` or a replacement that returns further arrays
