@@ -149,7 +149,8 @@ def _refuse_masks(segs: Sequence[Map]) -> None:
     are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
     if len(segs) > 1 and are_masks and any(map(np.any, segs)):
         fault = "several masks of 0 and white, expected label maps, each of all regions"
-        raise FaultError(fault, fix="of masks of objects: number the objects in one map")
+        objects = "of masks of objects: number the objects in one map"
+        raise FaultError(fault, fix=(objects, "of two regions each: save 1 and 2"))
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:

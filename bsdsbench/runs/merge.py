@@ -93,13 +93,16 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         failed=dict(sorted(failed.items())),
         kept=0,  # the first shard's number of records that were reused from an earlier call
     )
-    folders = dict.fromkeys(show(run.provenance.pred) for run in runs if run.provenance.pred)
-    # Two folders may be of two epochs of a network, but also copies on two machines of a cluster.
-    # If the run calls a detector, each shard writes its maps into its own folder
-    if len(folders) > 1 and not runs[0].provenance.detector:
+    folders, places = dict[str, None](), set[str]()  # as the user wrote them, and as absolute paths
+    for run in runs:
+        if run.provenance.pred:
+            folders[show(run.provenance.pred)] = None
+            places.add(run.places.get("pred", run.provenance.pred))
+    # Such as of two epochs; machines of a cluster may have copies of one. A detector's shards write
+    # their maps into a folder each
+    if min(len(folders), len(places)) > 1 and not runs[0].provenance.detector:
         fault = f"merge: the shards read predictions from {listed([*folders])}"
         warn(InputWarning(f"{fault}, expected the same maps in all of them"))
-    # A shard does not check what its values mean (such as inverted maps), as it lacks other files
     for warning in merged.verdict():
         warn(warning)
     return merged

@@ -151,7 +151,7 @@ def find_symptoms(
     if has_regions:
         for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
             problem = f"{white} is a region of the truth like its other labels: is it void?"
-            fix = "give its pixels another label, or leave them out by --valid (not of regions)"
+            fix = "give its pixels the labels beside them, or (not of metric region) use --valid"
             yield "void", problem, fix
 
 

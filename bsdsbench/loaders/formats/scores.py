@@ -164,7 +164,9 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
             columns = label_columns + score_columns
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
-            raise FaultError(f"columns {listed(names)}, {expected}")
+            same = max(label_columns, score_columns, key=len)  # such as y_pred and y_prob
+            fix = f"keep one of {listed([names[k] for k in same])}" if len(same) > 1 else ()
+            raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
     for name in (count, cluster):
         if name is not None and name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
