@@ -107,6 +107,8 @@ def test_shards_of_two_folders_of_predictions_are_said(tiny, tmp_path):
         parts.append(counted(tmp_path / epoch / "maps", gt, TEN, shard=(k, 2)))
     with pytest.warns(InputWarning, match="10/maps, .*20/maps, expected the same maps"):
         bb.merge(parts)
+    parts = [counted(f"{pred}{end}", gt, TEN, shard=(k, 2)) for k, end in ((1, ""), (2, "/"))]
+    bb.merge(parts)  # one folder, written in two ways
 
 
 def test_a_tolerance_in_percent_is_said(tiny):
