@@ -480,10 +480,12 @@ def _print_differences(between: tuple[str, str]) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature
+    from bsdsbench.results.references import REF_PREFIX
+    from bsdsbench.results.sharing import is_address
 
     signatures = []
     for text in between:
-        is_run = Path(text).exists() or text.startswith(("ref:", "https://", "http://"))
+        is_run = Path(text).exists() or text.startswith(REF_PREFIX) or is_address(text)
         if is_run and "|" not in text:
             signatures.append(bb.Evaluation.load(text).signature)
         else:

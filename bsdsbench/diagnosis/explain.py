@@ -31,7 +31,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.references import REF_PREFIX
 from bsdsbench.results.score_names import score_name
+from bsdsbench.results.sharing import is_address
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.engine import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
@@ -135,7 +137,7 @@ def load_run_with_files(
     cannot be read.
     """
     folder = Path(run)
-    if str(run).startswith(("ref:", "https://", "http://")) or folder.is_file():
+    if str(run).startswith(REF_PREFIX) or is_address(run) or folder.is_file():
         return RunWithFiles(Evaluation.load(run), None)
     if is_run(folder):  # has a result.json
         loaded = Evaluation.load(folder)
