@@ -19,7 +19,7 @@ from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import ImageRecord, Values
+from bsdsbench.scores.counts import Values
 from bsdsbench.text import listed
 
 if TYPE_CHECKING:
@@ -120,9 +120,8 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    There are none if the run completes the task (`Evaluation.tasks`). The protocol is not compared
-    if it is unknown or if the run is a reference run. The number of images is compared only if the
-    fingerprint of the run's ground truth is unknown.
+    There are none if the run completes the task (`Evaluation.tasks`). The number of images is
+    compared only if the fingerprint of the run's ground truth is unknown.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -201,17 +200,18 @@ def _truth_differences(
         truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
+        differ = truths[0] != truths[1]
+        if not all(truths):
+            differ = False
+            for name in record_a.counts.keys() & record_b.counts.keys():
+                total_a, total_b = (
+                    np.unique(getattr(record.counts[name], "total_gt", ()))
+                    for record in (record_a, record_b)
+                )
+                differ = differ or not np.array_equal(total_a, total_b)
         if differ:
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return
-
-
-def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if two records have equal `total_gt` counts in all metrics that have them."""
-    shared = a.counts.keys() & b.counts.keys()
-    totals = ([getattr(r.counts[name], "total_gt", ()) for r in (a, b)] for name in shared)
-    return all(np.array_equal(np.unique(x), np.unique(y)) for x, y in totals)
 
 
 class PairDifference(NamedTuple):
@@ -257,17 +257,14 @@ def equal_counts_notes(runs: Sequence[Evaluation]) -> list[str]:
     """
     groups: list[list[Evaluation]] = []  # runs with equal counts
     for run in runs:
-        equal = next((group for group in groups if _has_equal_counts(group[0], run)), None)
-        if equal is None:
-            groups.append([run])
+        for group in groups:
+            if _has_equal_counts(group[0], run):
+                group.append(run)
+                break
         else:
-            equal.append(run)
-    lines = []
-    for group in groups:
-        if len(group) > 1:
-            names = listed([run.name for run in group])
-            lines.append(f"{names}: {EQUAL_COUNTS}")
-    return lines
+            groups.append([run])
+    equal = [listed([run.name for run in group]) for group in groups if len(group) > 1]
+    return [f"{names}: {EQUAL_COUNTS}" for names in equal]
 
 
 def _has_equal_counts(a: Evaluation, b: Evaluation) -> bool:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, warn
@@ -81,10 +80,9 @@ def references() -> dict[str, Reference]:
 def reference_run(name: str) -> RunArguments:
     """Load a reference run, given as KEY or `ref:KEY`, as the arguments of an Evaluation.
 
-    It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
-    preset bsds500, with the AP and ODS rules of the publication and, except for segmentations, with
-    the thresholds of the method. Image sizes are unknown and set to (0, 0). Raises DataError for an
-    unknown name.
+    Its protocol is the preset bsds500, with the AP and ODS rules of the publication and, except for
+    segmentations, with the thresholds of the method. Image sizes are unknown and set to (0, 0).
+    Raises DataError for an unknown name.
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -105,7 +103,13 @@ def reference_run(name: str) -> RunArguments:
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
     # (N, T, 4): matched and all annotated, matched and all predicted pixels
     matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
-    thresholds = _thresholds_of(parameter)
+    # If the parameter values are no numbers in [0, 1), such as numbers of regions or names of
+    # parameter combinations, 1, 2, ..., T stand for them
+    thresholds = np.arange(1.0, parameter.size + 1)
+    with suppress(ValueError):  # not numbers
+        numbers = parameter.astype(np.float64)
+        if numbers.min() >= 0 and numbers.max() < 1:
+            thresholds = _even_grid(numbers)
     rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
     protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
@@ -123,19 +127,6 @@ def reference_run(name: str) -> RunArguments:
     origin = Provenance(reference=key, source=reference.source, about=description)
     name = REF_PREFIX + key
     return {"protocol": protocol, "name": name, "records": records, "provenance": origin}
-
-
-def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Return the thresholds (T,) that stand for the T parameter values of a reference run.
-
-    If all values are numbers in [0, 1), they are the thresholds. Otherwise, for example if they are
-    numbers of regions or names of parameter combinations, the thresholds are 1, 2, ..., T.
-    """
-    with suppress(ValueError):  # not numbers
-        numbers = parameter.astype(np.float64)
-        if numbers.min() >= 0 and numbers.max() < 1:
-            return _even_grid(numbers)
-    return np.arange(1.0, parameter.size + 1)
 
 
 def official_run(path: Path) -> RunArguments:

@@ -23,6 +23,8 @@ from bsdsbench.text import did_you_mean
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
+# METRIC.per_class.PART.SCORE, as in result.json, is also METRIC.PART.SCORE
+_GROUP_KEY = re.compile(r"^(\w+\.)?(per_class|by_size)\.")
 _NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # a character that MLflow rejects in names
 
 
@@ -54,10 +56,7 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def parse_score(score: str) -> ScoreName:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE like `score_name`, but raise an error if it fails.
-
-    Raises KeyError if no metric of the package has the score.
-    """
+    """Parse a name like `score_name`; raise KeyError if there is no such metric or score."""
     name = score_name(score)
     if name is None:
         raise KeyError(score)
@@ -118,11 +117,7 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
-
-    Only scores that the metric computed for at least one part are included. Undefined scores are
-    NaN, and so are all scores of a class that never occurs.
-    """
+    """Return the scores of all parts, of those computed for any: {METRIC/PART/SCORE: value}."""
     definition = registry.get(metric)
     scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
     del scores_of_part[""]  # the overall scores
@@ -142,9 +137,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the names in `known` of the scores that tables of the run show by default.
-
-    These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
+    """Return the full names in `known` of the scores that tables of the run show by default.
 
     parts : True to include scores of parts, except those that only the table of a single run shows
     """
@@ -181,23 +174,13 @@ def full_name(score: str, known: Collection[str]) -> str:
     """
     if score in known:
         return score
-    word = _without_group_key(score)
-    candidates = _candidates(word, _parsed(known))
+    word = _GROUP_KEY.sub(r"\1", score)
+    candidates = _candidates(word, {name: score_name(name) for name in known})
     return candidates[0] if len(candidates) == 1 else word
 
 
 # Full name of a score -> the name parsed by `score_name`, None if there is no such metric or score
 _ParsedNames = Mapping[str, ScoreName | None]
-
-
-def _parsed(known: Collection[str]) -> _ParsedNames:
-    """Parse full names of scores."""
-    return {name: score_name(name) for name in known}
-
-
-def _without_group_key(name: str) -> str:
-    """Convert METRIC.per_class.PART.SCORE, as in result.json, to METRIC.PART.SCORE."""
-    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
 def _candidates(word: str, known: _ParsedNames) -> list[str]:
@@ -245,19 +228,15 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     """
     if "all" in words:
         return tuple(known)
-    parsed = _parsed(known)
-    chosen: list[str] = []
     for word in words:
-        meant = _scores_meant(word, parsed)
-        if not meant:
+        if not names_meant([word], known):
             raise unknown_score(word, known)
-        chosen += meant
-    return tuple(dict.fromkeys(chosen))
+    return tuple(names_meant(words, known))
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the known scores that any of the words stands for. Other words are ignored."""
-    parsed = _parsed(known)
+    parsed = {name: score_name(name) for name in known}
     return list(dict.fromkeys(name for word in words for name in _scores_meant(word, parsed)))
 
 
@@ -277,7 +256,7 @@ def _scores_meant(word: str, known: _ParsedNames) -> list[str]:
     - If there are none, these are all scores, of any part, whose key, heading or full name with the
       heading (METRIC.PART.HEADING) is equal to the word, ignoring case.
     """
-    word = _without_group_key(word)  # METRIC.per_class.PART.SCORE becomes METRIC.PART.SCORE
+    word = _GROUP_KEY.sub(r"\1", word)
     scores = _candidates(word, known)
     parsed_names = {name: parsed for name, parsed in known.items() if parsed is not None}
     only_match = parsed_names.get(scores[0]) if len(scores) == 1 else None
@@ -305,7 +284,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     all_known: dict[str, ScoreName] = {}
     matched: set[str] = set()  # the words that match a score of any table
     for table in tables:
-        known = _scores_in(table)  # METRIC.KEY or METRIC.PART.KEY -> parsed name
+        known = _scores_in(table)
         all_known |= known
         chosen: list[str] = []
         for word in wanted:
@@ -343,9 +322,8 @@ def _parts_of_rows(table: Table) -> list[str]:
 def _scores_in(table: Table) -> dict[str, ScoreName]:
     """Return the scores in a metric's table by name, METRIC.KEY or METRIC.PART.KEY.
 
-    KEY is the key of the table column. It has "_" where the metric's key has ".", so the name of
-    "boundary.ods.threshold" is "boundary.ods_threshold". All columns with a number format are
-    taken as scores, for each part in the rows. A table without rows has only overall scores.
+    KEY is the key of the table column, as "ods_threshold" for "ods.threshold". All columns with a
+    number format are taken as scores, for each part in the rows.
     """
     metric = table.key.removesuffix("-parts")
     parts = list(dict.fromkeys(_parts_of_rows(table))) or [""]  # "": overall

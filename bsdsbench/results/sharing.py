@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
@@ -71,8 +70,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images.
 
-    Plane k holds byte k of every zigzag-coded difference. The differences are summed along
-    `_difference_axes`. Raises FaultError if `planes` is not in this format.
+    Raises FaultError if `planes` is not in this format.
     """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
@@ -87,8 +85,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
     """Save a run as one .npz file to be published, and return its path.
 
-    The file has the counts of all images, a JSON text without scores and private paths (the entry
-    "about"), and at its end the hash of what precedes.
+    The description of the run in it has no scores and no private paths.
 
     licence, citation : the terms of use and the text to cite, or "" for none
 
@@ -101,24 +98,6 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     arrays = arrays_of_run(run)
     # Integer counts compress better as differences between adjacent thresholds
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
-    description = _public_description(run, packed, licence, citation)
-    text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
-    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
-    stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
-    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
-    write_atomic(target, data + _MARK + digest(data).encode())
-    return target
-
-
-def _public_description(
-    run: Evaluation, packed: Sequence[str], licence: str, citation: str
-) -> dict[str, Any]:
-    """Return the description of a run to be published, without scores and private paths.
-
-    packed : the names of the arrays that are encoded by `_pack_counts`. The entry "steps" lists
-        them, so that `read_shared_run` decodes them.
-    """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
@@ -131,13 +110,20 @@ def _public_description(
             reason = reason.replace(f"{folder}/", "")
         failed[image_id] = reason
     copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
-    return {
+    description = {
         "schema": _SCHEMA,
         **{key: content[key] for key in copied},
         "failed": failed,
         "provenance": provenance,
-        "steps": list(packed),
+        "steps": packed,  # the arrays that `read_shared_run` must decode
     }
+    text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
+    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
+    stored |= {name: _pack_counts(arrays[name]) for name in packed}
+    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
+    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
+    write_atomic(target, data + _MARK + digest(data).encode())
+    return target
 
 
 def read_shared_run(path: Path) -> RunArguments:
@@ -152,7 +138,7 @@ def read_shared_run(path: Path) -> RunArguments:
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)
-        for name in content.get("steps", ()):  # names of the arrays that are packed
+        for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpack_counts(arrays[name])

@@ -102,9 +102,8 @@ class ArrayItem:
         """Return a hash of all arrays of the image, by which a later call sees whether it changed.
 
         The hash also depends on the `evidence`: properties of the values before they were
-        converted, by which mistakes that concern a whole set are found. `read`, which reads the
-        files of other kinds of images, is unused. Raises the DataError in `inputs` if the arrays
-        are invalid.
+        converted, by which mistakes that concern a whole set are found. `read` is unused, as there
+        are no files. Raises the DataError in `inputs` if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -129,8 +128,7 @@ class ArrayItem:
     def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Return the prediction and the ground truth as the metrics in `group` interpret them.
 
-        `protocol` and `read` are unused; only the `load` of images in files needs them. Raises the
-        DataError that `inputs` holds if the arrays are invalid.
+        `protocol` and `read` are unused; only the `load` of images in files needs them.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -155,9 +153,9 @@ def named_id(value: object, prefix: str = "") -> str:
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     """Lazily convert triples (id, prediction, ground truth) of a user to `ArrayItem`s.
 
-    An `ArrayItem` holds the arrays as the metrics of the plan interpret them. If the arrays of an
-    image are invalid, its item holds the DataError, so that the other images are still counted.
-    Raises DataError if an entry is not a triple, or if an id is repeated or has the wrong type.
+    If the arrays of an image are invalid, its item holds the DataError, so that the other images
+    are still counted. Raises DataError if an entry is not a triple, or if an id is repeated or has
+    the wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -242,8 +240,8 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     A GroundTruth is returned unchanged, except that its labels are binarised to a mask if the run
     compares masks (`reading.kind` is MASK) and it has none. Arrays are interpreted as follows:
 
-    - If `kind` is "annotators", they are one (H, W) map per annotator, of region labels if
-      `reading.kind` is REGIONS, otherwise of boundaries.
+    - If `kind` is "annotators", they are one (H, W) map per annotator, in a list or an array
+      (A, H, W), of region labels if `reading.kind` is REGIONS, otherwise of boundaries.
     - Otherwise an array (H, W) is a mask if the run compares masks, a depth map if `kind` is
       "depth-map", and a label map in all other cases. A binary array (C, H, W) has the boundary
       maps of C classes.
@@ -258,7 +256,16 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return truth.replace(labels=None, **mask_parts)
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
-        maps = _list_annotators(truth)
+        if isinstance(truth, list | tuple):
+            maps = [_as_plane(drawing, "ground truth") for drawing in truth]
+        else:
+            array = one_channel(given_array(truth, "ground truth"))
+            maps = [array] if array.ndim == 2 else list(array)
+            if array.ndim == 3:
+                refuse_last_axis(array)  # (H, W, A)
+            elif array.ndim != 2:
+                wrong = f"ground truth: {kind_of_value(truth)}"
+                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")
@@ -275,23 +282,6 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return GroundTruth(image_id, depth=array)
     parts: dict[str, Any] = class_parts(array)
     return GroundTruth(image_id, **parts)
-
-
-def _list_annotators(truth: object) -> list[NDArray[Any]]:
-    """Convert a map (H, W), an array (A, H, W) or a list of maps to one map per annotator.
-
-    Raises DataError for another number of axes, or if annotators seem to be along the last axis.
-    """
-    if isinstance(truth, list | tuple):
-        return [_as_plane(drawing, "ground truth") for drawing in truth]
-    array = one_channel(given_array(truth, "ground truth"))
-    if array.ndim == 2:
-        return [array]
-    if array.ndim != 3:
-        wrong = f"ground truth: {kind_of_value(truth)}"
-        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-    refuse_last_axis(array)  # (H, W, A)
-    return list(array)
 
 
 def _as_plane(values: object, what: str) -> NDArray[Any]:

@@ -44,14 +44,24 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """Yield an executor that runs calls on a Dask cluster, and the number of cores of the cluster.
 
     `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client. A Client
-    stays open. Raises DataError if Dask is not installed, if no scheduler or worker answers, or if
-    a worker has another version of this package.
+    stays open. Raises DataError if Dask is not installed, if no scheduler answers or no worker
+    appears within PATIENCE seconds, or if a worker lacks this package or has another version of it.
     """
     address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
     client = _connect(target, address)
     is_over = threading.Event()  # ends the thread that watches the workers
     try:
-        _check_workers(client, address)
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+            versions = client.run(_version)  # address of a worker -> version
+        except Exception as error:  # a worker may raise anything
+            raise DataError(
+                f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
+                "expected the same version on every machine"
+            ) from None
+        for worker, version in versions.items():
+            if version != _version():
+                raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
         executor = _WatchedExecutor(client)
         threading.Thread(target=executor.watch, args=(is_over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
@@ -65,8 +75,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 def _connect(target: object, address: str) -> Client:
     """Return `target` if it is a Dask client, otherwise a new client that is connected to it.
 
-    `target` is then an address (dask://HOST:PORT or tcp://HOST:PORT) or a cluster. `address` names
-    it in error messages.
+    `address` names the cluster in error messages.
     """
     try:
         from distributed import Client
@@ -84,25 +93,6 @@ def _connect(target: object, address: str) -> Client:
         return Client(cluster, **settings)
     except (OSError, ValueError) as error:
         raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
-
-
-def _check_workers(client: Client, address: str) -> None:
-    """Check the workers of a cluster, which `address` names in error messages.
-
-    Raises DataError if no worker appears within PATIENCE seconds, or if a worker cannot import this
-    package or has another version of it.
-    """
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-        versions = client.run(_version)  # address of a worker -> version
-    except Exception as error:  # a worker may raise anything
-        raise DataError(
-            f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
-            "expected the same version on every machine"
-        ) from None
-    for worker, version in versions.items():
-        if version != _version():
-            raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
 
 
 class _WatchedExecutor(Executor):

@@ -208,23 +208,16 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
             if plan.out:
                 save_run(run, plan.out)
             return run
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_describe_kept(stored, plan)) from None
-        except BrokenExecutor as error:
-            raise DataError(_describe_kept(stored, plan, f"{error}; ")) from None
-
-
-def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
-    """Return the message of an interrupted run: how many images it stored, and how to resume it.
-
-    `stored` has the stored records, or is None if nothing is stored. `prefix` starts the message.
-    """
-    if stored is None:
-        return Problem(has=f"{prefix}nothing was kept")
-    kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
-    # With `fresh` still True, the repeated call would delete the stored records
-    fix = (Setting("fresh", False),) if plan.fresh else ()
-    return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
+        except (KeyboardInterrupt, BrokenExecutor) as error:
+            is_broken = isinstance(error, BrokenExecutor)  # a worker died
+            kept = "nothing was kept"
+            if stored is not None:
+                kept = f"{len(stored)} images are kept in {show(str(plan.out))}"
+                kept = f"{kept}: repeat the same call to continue"
+            # With `fresh` still True, the repeated call would delete the stored records
+            fix = (Setting("fresh", False),) if plan.fresh and stored is not None else ()
+            problem = Problem(has=f"{error}; {kept}" if is_broken else kept, fix=fix)
+            raise (DataError if is_broken else KeyboardInterrupt)(problem) from None
 
 
 @attrs.define
@@ -259,7 +252,14 @@ def _count_all(
     """
     images, n_done = _CountedImages(), 0
     looks = list[Look]()  # maps of the first LOOKS images, to be checked for mistakes
-    calls = _list_calls(source, plan, stored)
+    # Workers get the plan without fields that they do not need or that cannot be pickled
+    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
+    stores = stored is not None
+    hashes = stored.fingerprints if stored is not None else {}
+    calls = (
+        _Call(item, short_plan, hashes.get(item.image_id, ""), k < LOOKS, stores)
+        for k, item in enumerate(source)
+    )
     with (
         _open_executor(plan, total, batch) as (executor, max_pending),
         closing(_map_in_order(count, calls, executor, max_pending, batch)) as outcomes,
@@ -289,20 +289,6 @@ def _count_all(
     if n_done < LOOKS:
         images.warned_inverted = _warn_of_first(looks, plan)
     return images
-
-
-def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Yield the arguments of `count` for each image.
-
-    The maps of the first LOOKS images are to be checked for mistakes. `stored` has the records of
-    an earlier call, which need not be counted again if they are still valid.
-    """
-    # Workers get the plan without fields that they do not need or that cannot be pickled
-    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
-    stored_hashes = stored.fingerprints if stored is not None else {}
-    for k, item in enumerate(source):
-        stored_hash = stored_hashes.get(item.image_id, "")
-        yield _Call(item, short_plan, stored_hash, k < LOOKS, serialise=stored is not None)
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
@@ -434,8 +420,8 @@ def _count_metrics(
         counter = boundary_errors  # also counts missed and false pixels by class
     has_thresholds = reads_whole_truth = False
     for metric in map(registry.get, plan.metrics):
-        has_thresholds = has_thresholds or metric.cuts_at_thresholds
-        reads_whole_truth = reads_whole_truth or metric.reads_whole_truth
+        has_thresholds |= metric.cuts_at_thresholds
+        reads_whole_truth |= metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for group, (pred, gt) in zip(plan.metric_groups, inputs, strict=True):
@@ -446,7 +432,7 @@ def _count_metrics(
             if evidence is None or metric.reads == "classes":  # each interprets labels differently
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
-    first_evidence = evidence_by_metric.pop(plan.metrics[0])
+    first_evidence = evidence_by_metric[plan.metrics[0]]
     other_evidence = {}  # metric -> its evidence, if it differs from that of the first metric
     for name, evidence in evidence_by_metric.items():
         if evidence != first_evidence:
@@ -479,7 +465,10 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     """Yield the executor of a run, and the maximum number of pending batches (AHEAD per worker).
 
     The executor is the user's, one on a Dask cluster, or a pool of workers. It is None if there is
-    only one worker.
+    only one worker. A pool has threads if "thread" or nothing is requested, processes for
+    "process", and for "auto" processes if there are at least MANY_WORKERS workers or if `batch` is
+    above 1, as in large runs. If processes cannot be started, "auto" uses threads, and "process"
+    raises DataError.
 
     `total` is the number of images, or 0 if unknown; `batch`, that which a worker gets at a time.
     """
@@ -495,28 +484,19 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     elif workers == 1:
         yield None, 1  # calls are made in this thread
     else:
-        with _start_workers(workers, requested, batch) as pool:
-            yield pool, AHEAD * workers
-
-
-def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Start a pool of worker processes or threads.
-
-    requested: "process" for processes, "thread" or None for threads, or "auto". "auto" uses
-        processes if there are at least MANY_WORKERS workers or if `batch` is above 1, as in large
-        runs. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
-    """
-    pays_off = workers >= MANY_WORKERS or batch > 1
-    if requested == "process" or (requested == "auto" and pays_off):
-        has_server = "forkserver" in multiprocessing.get_all_start_methods()
-        # Not "fork": the progress display has a thread, and locks must not be inherited
-        context = multiprocessing.get_context("forkserver" if has_server else "spawn")
-        try:
-            return ProcessPoolExecutor(workers, context, _set_up_worker)
-        except OSError as error:  # no semaphores, as in a container without /dev/shm
-            if requested == "process":
-                raise DataError(f"executor 'process': {error}, expected 'thread'") from None
-    return ThreadPoolExecutor(workers)
+        pool: Executor | None = None
+        pays_off = workers >= MANY_WORKERS or batch > 1
+        if requested == "process" or (requested == "auto" and pays_off):
+            has_server = "forkserver" in multiprocessing.get_all_start_methods()
+            # Not "fork": the progress display has a thread, and locks must not be inherited
+            context = multiprocessing.get_context("forkserver" if has_server else "spawn")
+            try:
+                pool = ProcessPoolExecutor(workers, context, _set_up_worker)
+            except OSError as error:  # no semaphores, as in a container without /dev/shm
+                if requested == "process":
+                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
+        with pool or ThreadPoolExecutor(workers) as workers_pool:
+            yield workers_pool, AHEAD * workers
 
 
 def _set_up_worker() -> None:

@@ -342,7 +342,7 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
     # Groups of metrics that read the files in the same way. Each image is read once per group.
     metric_groups: tuple[MetricGroup, ...] = attrs.field(init=False)
-    settings_hash: str = attrs.field(init=False)  # hash of all settings on which counts depend
+    settings_hash: str = attrs.field(init=False)  # see `hash_settings`
     # Metric of another package -> hash of its source files
     sources: Mapping[str, str] = attrs.field(init=False)
     # Fields of the protocol, and metrics with options in it, on which no score depends
@@ -409,8 +409,7 @@ def hash_settings(
 ) -> str:
     """Return a hash of all settings and versions that an image's counts depend on.
 
-    A record with another hash is counted again. `errors` is True if missed and false pixels are
-    also counted by class.
+    `errors` is True if missed and false pixels are also counted by class.
     """
     versions = [(name, registry.get(name).version) for name in metrics]
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
@@ -434,8 +433,7 @@ def make_plan(
     - `classes` becomes an option of every metric in the protocol.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
-    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
-    max_dist seems to be a percentage.
+    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
     """
     from bsdsbench.protocol.protocol import Protocol
 

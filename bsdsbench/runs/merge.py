@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_list, kind_of_value
+from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.errors import DataError, InputWarning, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Severity
@@ -177,14 +177,6 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     }
 
 
-def _find_best_runs(thresholds: F8, matches: I8) -> I8:
-    """Return the index of the run with the highest F at each threshold of one image: int (T,).
-
-    matches: (M, T, 4), the `MatchCounts.matches` of M runs. Ties go to the first run.
-    """
-    return PRCurve.of_counts(thresholds, matches).f.argmax(axis=0)
-
-
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """Combine runs by taking, for each image and threshold, the counts of the run with the best F.
 
@@ -214,18 +206,19 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         counts_of_runs = [table[record.image_id] for table in tables]
         thresholds = record.counts[_BOUNDARY].thresholds
         steps = np.arange(thresholds.size)
-        # (M, T, 4): M runs, T thresholds, four pixel counts
-        matches = np.stack([counts["matches"] for counts in counts_of_runs])
-        chosen = _find_best_runs(thresholds, matches)  # (T,) indices of runs
-        times_chosen += np.bincount(chosen, minlength=len(runs))
-        others: dict[str, Any] = {}
+        # Matches at each tolerance, (M, T, 4): M runs, T thresholds, four pixel counts
+        matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
         if OTHER_MATCHES in counts_of_runs[0]:  # counted at further tolerances
-            others[OTHER_MATCHES] = []
-            # (M, T, 4) for each of these tolerances
-            for further in np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1):
-                best_matches = further[_find_best_runs(thresholds, further), steps]
-                others[OTHER_MATCHES].append(best_matches)
-        best = {_BOUNDARY: MatchCounts(thresholds, matches[chosen, steps], **others)}
+            matches_at += np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1)
+        best_matches = []  # (T, 4) at each tolerance
+        for k, matches in enumerate(matches_at):
+            f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
+            chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
+            best_matches.append(matches[chosen, steps])
+            if k == 0:
+                times_chosen += np.bincount(chosen, minlength=len(runs))
+        others: dict[str, Any] = {OTHER_MATCHES: best_matches[1:]} if best_matches[1:] else {}
+        best = {_BOUNDARY: MatchCounts(thresholds, best_matches[0], **others)}
         records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     provenance = Provenance(
         gt=first_run.provenance.gt,

@@ -96,9 +96,7 @@ def look_at(
 ) -> Look:
     """Prepare one image for the checks for mistakes such as inverted maps (`first_look`).
 
-    The result has the soft map, the number of annotators that mark each pixel, and the symptoms of
-    mistakes that can be seen in this image alone. If a metric raises DataError for the image, only
-    the symptoms up to then are included.
+    If a metric raises DataError for the image, only the symptoms found before that are included.
     """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
@@ -159,8 +157,7 @@ def _area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> T
     """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
 
     A soft map is reduced itself, with the pixels of the truth that are not 0. Of a predicted mask
-    or label map and its truth, the outlines of the regions are reduced. The result is None for
-    other predictions, if the truth has no mask or labels, and if the sizes differ.
+    or label map and its truth, the outlines are reduced. None if the two cannot be compared.
     """
     truth = gt.parts.get("mask", gt.parts.get("labels"))
     if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
@@ -190,9 +187,8 @@ def _is_dark_on_mask(
     """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
 
     The mean on the mask must be lower by more than _DARKER_BY, and that on the background must
-    exceed `least`. For a binary map, `least` is 0.5, because a thin line may miss the annotated one
-    without being inverted. The result is False for other predictions, such as label maps, and if
-    the sizes differ. Void pixels are ignored.
+    exceed `least`. The result is False for other predictions, such as label maps, and if the sizes
+    differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
         values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
@@ -205,7 +201,8 @@ def _is_dark_on_mask(
     if values.shape != mask.shape or not mask.any() or not background.any():
         return False
     on_object, beside = values[mask].mean(), values[background].mean()
-    least = 0.5 if np.all((values == 0) | (values == 1)) else least  # thin lines may just miss it
+    if np.all((values == 0) | (values == 1)):
+        least = 0.5  # a thin line may just miss the annotated one
     return bool(on_object + _DARKER_BY < beside and beside > least)
 
 
@@ -346,8 +343,7 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
     """Find out whether most soft maps have broad edges: {mistake: image ids}, {} if they have not.
 
     The mistake of a map is FILLED if its ground truth has broad edges too, because this marks areas
-    instead of lines. Otherwise it is RAW, a map that was not thinned. The one of the two that
-    applies to more than half of the soft maps is returned.
+    instead of lines. Otherwise it is RAW, a map that was not thinned.
     """
     n_soft = 0
     ids_by_reason: dict[_Mistake, list[str]] = {FILLED: [], RAW: []}
@@ -402,11 +398,8 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected when the files were read, and also flags: FAINT if all values of a soft map are
-    so small that the scale is probably wrong, otherwise STRONG; NARROW for a faint map whose
-    maximum is the white of fewer bits; DARK if the map or mask is darker on the boundaries or the
-    object than elsewhere, otherwise LIGHT. If the metric interprets labels, it adds statistics of
-    the label maps.
+    those collected when the files were read, and the flags FAINT or STRONG, NARROW, and DARK or
+    LIGHT of `Values`. If the metric interprets labels, it adds statistics of the label maps.
 
     pred: the prediction. If it is None, its statistics are empty.
     has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
@@ -501,11 +494,10 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Reduce an (H, W) map to a small array, so that maps can be compared quickly.
+    """Reduce an (H, W) map to a small array of unit norm, so that maps can be compared quickly.
 
-    The map is downsampled and smoothed, its local mean over AROUND x AROUND pixels is subtracted,
-    and the result is scaled to unit norm. So the sum of products of two thumbnails is their
-    correlation. The thumbnail of a constant map is all zeros.
+    The map is downsampled and smoothed, and its local mean over AROUND x AROUND pixels subtracted.
+    The sum of products of two thumbnails is their correlation. That of a constant map is all zeros.
     """
     # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
@@ -553,8 +545,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
 
     A map is reported if it and the ground truth of another image are each other's best match, and
     they match clearly better than the map and the ground truth of its own image. The match is the
-    correlation of thumbnails, small versions of the maps scaled to unit norm. Only thumbnails of
-    the same shape are compared.
+    correlation of thumbnails, of which only those of the same shape are compared.
 
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.

@@ -8,6 +8,7 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -160,13 +161,7 @@ def list_items(
     """Pair the predictions in a folder with their ground truth, and return an item for each image.
 
     ids: the images to evaluate. Default: those of the plan's split file, or all if it has none.
-
-    `plan.missing` says what becomes of an image without a prediction: "skip" leaves it out, "zero"
-    gives it an item without a file, and "error" raises. Raises PairingError, which lists all such
-    images, and all images without ground truth.
     """
-    group = plan.metric_groups[0]  # the first metrics, and how they read files
-    kind = plan.pred_kind
     if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
     images_dir = plan.images_dir
@@ -179,72 +174,74 @@ def list_items(
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
         images_dir = images_dir and os.path.abspath(images_dir)
+    wanted = plan.split_file if ids is None else ids
+    folders = pred_dir, gt_dir, images_dir, plan.valid_dir
+    return _pair_files(*folders, wanted, plan.missing, plan.pred_kind, plan.metric_groups[0])
+
+
+def _pair_files(
+    pred_dir: StrPath,
+    gt_dir: StrPath,
+    photo_dir: StrPath | None,
+    valid_dir: StrPath | None,
+    wanted: Sequence[str] | StrPath | None,
+    missing: str | None,
+    kind: str,
+    group: MetricGroup,
+) -> PairedFolders:
+    """Pair predictions with their ground truth, and collect all files of each image as an item.
+
+    photo_dir, valid_dir: the folders of photos and of masks of the field of view, if they are read.
+    wanted: the ids of the images, or a file that lists them; None for all.
+    missing: what becomes of an image without a prediction: "skip" leaves it out, "zero" gives it an
+        item without a file, and "error" raises.
+    kind: the kind of the predictions, such as "soft".
+    group: the metrics for which the files are read. Only some metrics need the instance maps that
+        lie beside the ground truth.
+
+    Raises PairingError, which lists all images that lack a file.
+    """
     pairs = pairing.pair(
         pred_dir,
         gt_dir,
-        plan.split_file if ids is None else ids,
-        "error" if plan.missing == "error" else "zero",  # with "skip", they are left out below
+        wanted,
+        "error" if missing == "error" else "zero",  # with "skip", they are left out below
         pred_kind=kind,
         gt_kind=group.metrics[0].gt_kind,
         classes=group.files.classes,
         sequences=group.files.sequences,
     )
     absent: tuple[str, ...] = ()
-    if plan.missing == "skip":
+    if missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
-    photos = find_photos(images_dir, {p.image_id for p in pairs}) if images_dir else {}
-    views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
+    ids = list(map(attrgetter("image_id"), pairs))
+    photos = find_photos(photo_dir, {*ids}) if photo_dir else {}
+    views: dict[str, Path] = {}  # masks of the field of view, which are paired like ground truth
+    if valid_dir is not None:
+        have_frames = any("/" in image_id for image_id in ids)  # of videos: SEQUENCE/FRAME
+        files: dict[str, Any] = {"gt_kind": "mask", "sequences": have_frames}
+        what = "mask of the field of view"
+        for mask in pairing.pair(None, os.path.abspath(valid_dir), ids, "zero", what, **files):
+            views[mask.image_id] = mask.gt_paths[0]
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = []
     for matched in pairs:
-        items.append(_item_of(matched, kind, group, photos, views, n_maps))
+        image_id = matched.image_id
+        gt_paths = matched.gt_paths if group.files.instances else ()  # a map may be beside each
+        has_pred = len(matched.pred_paths) > 0
+        item = FileItem(
+            image_id=image_id,
+            pair=matched,
+            kind=kind,
+            photo=photos.get(image_id),
+            instances=tuple(filter(None, map(find_instances_file, gt_paths))),
+            form="" if has_pred else "none",
+            n_maps=1 if has_pred else n_maps,
+            valid=views.get(image_id),
+        )
+        items.append(item)
     return PairedFolders(items, absent)
-
-
-def _item_of(
-    pair: Pair,
-    kind: str,
-    group: MetricGroup,
-    photos: Mapping[str, Path],
-    views: Mapping[str, Path],
-    n_maps: int = 1,
-) -> FileItem:
-    """Collect all files of an image, whose prediction and ground truth are the `pair`, as an item.
-
-    kind: the kind of the prediction, such as "soft".
-    group: the metrics for which the files are read. Only some metrics need the instance maps that
-        lie beside the ground truth.
-    photos, views: image id -> the original image and the mask of the field of view, if there is one
-    n_maps: the number of empty label maps that replace a missing prediction.
-    """
-    gt_paths = pair.gt_paths if group.files.instances else ()  # an instance map may be beside each
-    has_pred = len(pair.pred_paths) > 0
-    return FileItem(
-        image_id=pair.image_id,
-        pair=pair,
-        kind=kind,
-        photo=photos.get(pair.image_id),
-        instances=tuple(filter(None, map(find_instances_file, gt_paths))),
-        form="" if has_pred else "none",
-        n_maps=1 if has_pred else n_maps,
-        valid=views.get(pair.image_id),
-    )
-
-
-def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Find the mask of the field of view of each image in `valid_dir`: {image id: path}.
-
-    Raises PairingError if an image has no mask.
-    """
-    ids = [p.image_id for p in pairs]
-    sequences = any("/" in image_id for image_id in ids)  # ids of video frames: SEQUENCE/FRAME
-    folder = os.path.abspath(valid_dir)
-    # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
-    masks = pairing.pair(
-        None, folder, ids, "zero", "mask of the field of view", gt_kind="mask", sequences=sequences
-    )
-    return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
 
 def run_of_folders(
@@ -284,6 +281,11 @@ def run_of_folders(
     for item in items:
         pred_files[item.image_id] = item.pair.pred_paths
         gt_files[item.image_id] = item.pair.gt_paths
+    is_shard, truth = plan.shard != (1, 1), hashlib.blake2b(digest_size=8)
+    for item in items if is_shard else ():
+        for file in filter(None, (*item.pair.gt_paths, item.valid)):
+            with suppress(DataError):  # the run reports an unreadable file when it reaches it
+                truth.update(hashlib.blake2b(read_bytes(file)).digest())
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")  # the ids of all shards
     provenance = Provenance(
         **fields,
@@ -291,7 +293,7 @@ def run_of_folders(
         no_prediction=absent,
         pred_layout=Layout.of_files(pred_files),
         gt_layout=Layout.of_files(gt_files),
-        truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
+        truth=truth.hexdigest() if is_shard else None,
     )
     name = "human"
     if pred is not None:
@@ -302,25 +304,14 @@ def run_of_folders(
     return Evaluation(plan.protocol, name, [], provenance, places=places)
 
 
-def _hash_ground_truth(items: Sequence[FileItem]) -> str:
-    """Return a hash of the ground-truth and field-of-view files. Unreadable files are skipped."""
-    digest = hashlib.blake2b(digest_size=8)
-    for item in items:
-        for file in filter(None, (*item.pair.gt_paths, item.valid)):
-            with suppress(DataError):  # the run reports an unreadable file when it reaches it
-                digest.update(hashlib.blake2b(read_bytes(file)).digest())
-    return digest.hexdigest()
-
-
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not that of the task.
 
-    A task is a data set or a part of it, a metric and a protocol. If the task has a fingerprint
-    (hash) of all annotations, it must match. Otherwise the number of images must match; if the task
-    lists ids, only images with these ids are counted. If the task has no number of images either,
-    any ground truth is accepted.
+    If the task has a fingerprint (hash) of all annotations, it must match. Otherwise the number of
+    images must match; if the task lists ids, only images with these ids are counted. If the task
+    has no number of images either, any ground truth is accepted.
 
     split_file: a list of the images to use; None means all in `gt_dir`. Without a fingerprint, None
         means the ids of the task, if it has any.
@@ -436,26 +427,15 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     group = registry.group_by_reading([reader.name], run.protocol, kind)[0]
-    pairs = pairing.pair(
-        pred,
-        gt,
-        run.image_ids,
-        missing,
-        pred_kind=kind,
-        gt_kind=group.metrics[0].gt_kind,
-        classes=group.files.classes,
-        sequences=group.files.sequences,
-    )
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     photos = find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
-    read_photos = photos if reader.photo else {}
     valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
-    views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
-    items = {p.image_id: _item_of(p, kind, group, read_photos, views) for p in pairs}
+    folders = pred, gt, photo_dir if reader.photo else None, valid_dir
+    items, _ = _pair_files(*folders, run.image_ids, missing, kind, group)
     settings = run.metrics, run.protocol, kind
     # The run does not say whether it counted errors by class
     settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
-    return Sources(items, photos, kind, reader, settings_hashes)
+    return Sources({item.image_id: item for item in items}, photos, kind, reader, settings_hashes)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:

@@ -136,7 +136,11 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet: call update before compute")
-        if (n_passes := self._count_passes()) > 1:
+        truths = [record.truth for record in self._records.values()]
+        n_different = len({*truths})
+        n_passes = len(truths) // n_different
+        is_repeated = 1 < n_different < len(truths) and truths == truths[:n_different] * n_passes
+        if is_repeated and all(name == numbered_id(k) for k, name in enumerate(self._records)):
             fault = f"each ground truth came {n_passes} times, in the same order"
             warn(InputWarning(f"{fault}: call reset between epochs, or give an image_id"))
         sources = registry.source_hashes(self.metrics) or None
@@ -146,15 +150,6 @@ class StreamingEvaluator:
         # Check the values of all images together. Warnings do not matter during training
         run.verdict()
         return run
-
-    def _count_passes(self) -> int:
-        """Return how often the sequence of ground truths is repeated; 1 if images have ids."""
-        truths = [record.truth for record in self._records.values()]
-        n, n_different = len(truths), len({*truths})
-        n_passes = n // n_different
-        is_repeated = n_different > 1 and truths == truths[:n_different] * n_passes
-        has_numbers = all(name == numbered_id(k) for k, name in enumerate(self._records))
-        return n_passes if is_repeated and has_numbers else 1
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of another evaluator, for example of another rank, and return self.
@@ -205,9 +200,8 @@ def image_records(
 ) -> list[ImageRecord]:
     """Count the images of an update, and return their records.
 
-    The protocol's `empty_gt` decides whether an image without ground-truth boundaries is counted,
-    left out (it has no record), or an error. If `plan.on_error` is "skip", a warning replaces this
-    error, and the image is left out. All other errors raise DataError.
+    An image that is left out has no record, see `StreamingEvaluator.update`. If `plan.on_error` is
+    "skip", a warning replaces the error for empty ground truth. All other errors raise DataError.
 
     pred, gts, image_id, groups: the arguments of `StreamingEvaluator.update`.
     n_seen: the number of images before the update.
@@ -248,12 +242,9 @@ def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[st
 def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:
     """Split the arguments of an update into one triple (id, prediction, ground truth) per image.
 
-    pred, gts: the prediction and the ground truth of an image, or of each image of a batch.
-    image_id: the id or ids that the user gave. If it is None, images are numbered starting at
-        `n_seen`, the number of images before the update.
-
-    `pred` is a batch if it is a list, or an array or tensor with more than two axes. One with the
-    shape (H, W, 1) is a single map.
+    If `image_id` is None, images are numbered starting at `n_seen`. `pred` is a batch if it is a
+    list, or an array or tensor with more than two axes. One with the shape (H, W, 1) is a single
+    map.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
     three axes (probably class scores) but the ground truth is a single map (H, W). Raises DataError

@@ -3,13 +3,13 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.errors import MergeError
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.runs.merge import _find_best_runs, best_of
+from bsdsbench.runs.merge import best_of
+from bsdsbench.scores.counts import ImageRecord, MatchCounts
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 from tests.helpers.simulated import simulated_run
@@ -32,8 +32,12 @@ def test_the_rule_by_its_definition(three):
     assert found.name == "m (best of 3 by the ground truth)"
     assert sum(found.provenance.chosen) == 7 * 99
     assert found.signature.pred == "best-of-3"
-    matches = np.array([[[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]])
-    assert _find_best_runs(np.array([0.3, 0.6]), matches).tolist() == [1, 0]
+    runs = []
+    for rows in ([[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]):
+        record = ImageRecord("a", (9, 9), {"boundary": MatchCounts([0.3, 0.6], rows)})
+        runs.append(Evaluation(bb.Protocol(), "m", [record]))
+    (record,) = best_of(runs).records
+    assert record.counts["boundary"].matches.tolist() == [[4, 8, 4, 6], [2, 8, 2, 2]]
 
 
 def test_the_best_of_soft_maps_is_not_read_as_classes(tmp_path):
