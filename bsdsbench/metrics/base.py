@@ -144,8 +144,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
-    values: score -> (N,). If there are no scores, the result is {}. Otherwise it also has the entry
-    "over": score -> "images" -> (S, 2), the images in the mean and all images.
+    values: score -> (N,). If there are any, the result also has the entry "over".
     """
     if not values:
         return {}
@@ -160,8 +159,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
 def class_means(values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
-    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over":
-    score -> "classes" -> (S, 2), the classes in the mean and all classes.
+    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over".
     """
     counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
     means = {name: defined_mean(v) for name, v in values.items()}
@@ -190,10 +188,16 @@ class VoidOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _error_columns() -> Iterator[Column]:
-    """Yield the columns of scores by class of error, with keys such as "error.absent"."""
-    # The classes of missed pixels (MISSED, such as "absent"), of false pixels (FALSE, such as
-    # "duplicate"), and of annotated pixels by the annotators who agree (AGREEMENT, such as "alone")
+# The scores by class of error, with keys such as "error.absent". There are classes of missed pixels
+# (MISSED, such as "absent"), of false pixels (FALSE, such as "duplicate"), and of annotated pixels
+# by the annotators who agree (AGREEMENT, such as "alone")
+ERROR_COLUMNS = tuple(
+    Column(
+        f"{group}.{name}",
+        heading.format(name.replace("_", " ")),
+        lower=group != "agreement",
+        shown="never",
+    )
     for group, names, heading in (
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
@@ -202,13 +206,9 @@ def _error_columns() -> Iterator[Column]:
         ("agreement", AGREEMENT, "recall, drawn by {}"),
         ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
         ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
-    ):
-        for name in names:
-            words = heading.format(name.replace("_", " "))
-            yield Column(f"{group}.{name}", words, lower=group != "agreement", shown="never")
-
-
-ERROR_COLUMNS = tuple(_error_columns())
+    )
+    for name in names
+)
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -304,8 +304,7 @@ class Metric(ABC, Generic[Opt]):
     def __init_subclass__(cls) -> None:
         """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns`. If
-        the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
+        If the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -325,7 +324,6 @@ class Metric(ABC, Generic[Opt]):
         The inputs are attributes such as `pred.soft`, `pred.classes`, `gt.boundaries` and
         `gt.labels`. Implementations must not read files. The counts may depend only on the
         protocol's fields in `uses`, and on `opt`, the metric's options (None if it has none).
-
         Raises DataError if `pred` and `gt` cannot be compared.
         """
 
@@ -364,8 +362,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are the fields in `uses` and, if the files contain masks, those that define which
-        pixel values are the object, such as "gt_threshold".
+        These are `uses` and, if the files contain masks, the fields that define which pixel values
+        are the object, such as "gt_threshold".
         """
         files = self.files_read(opt)
         reads_masks = Kind.MASK in (files.labels, files.pred_labels)
@@ -441,8 +439,7 @@ class Metric(ABC, Generic[Opt]):
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                # True if the metric has a column for this score, such as "per_class.road.iou",
-                # which was yielded above
+                # Such as "per_class.road.iou", if the metric has a column for it
                 is_repeated = ".".join((*path, key)) in overall_columns
                 if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
@@ -459,8 +456,8 @@ class Metric(ABC, Generic[Opt]):
         counter: a replacement for `boundary_counts` that also counts errors by class. Metrics
             without `has_errors` ignore it.
 
-        Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels
-        that the metric cannot leave out, or if `pred` is None and it cannot compare annotators.
+        Raises ShapeError if the sizes do not fit, and DataError if the image has void pixels that
+        the metric cannot leave out, or if its annotators cannot be compared.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -469,6 +466,10 @@ class Metric(ABC, Generic[Opt]):
         if pred is None:
             if not isinstance(self, HumanForm):
                 raise DataError(f"metric {self.name!r}: cannot compare annotators")
+            n_annotators = len(gt.segmentations if self.segmentations else gt.boundaries)
+            if n_annotators < 2:
+                fault = f"{n_annotators} annotator(s), expected two or more to compare"
+                raise DataError(f"{gt.where}: {fault}")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             contours = pred.kind == "soft" and self.reads == "annotators"
@@ -513,8 +514,7 @@ class Metric(ABC, Generic[Opt]):
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.
 
-        Options that are not set get their defaults. Raises ProtocolError if an option is unknown or
-        has an invalid value.
+        Raises ProtocolError if an option is unknown or has an invalid value.
         """
         given = protocol.options.get(self.name, {})
         if self.options is None:
@@ -530,11 +530,10 @@ class Metric(ABC, Generic[Opt]):
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord] | Counts, protocol: Protocol) -> Score:
-        """Compute the scores of a data set from one record per image, given in any order.
+        """Compute the scores of a data set from one record per image, or from the counts of one.
 
-        The counts of a single image may take the place of records. Raises DataError if there are no
-        records, if a record lacks counts of this metric, or if the thresholds differ between
-        images.
+        Raises DataError if there are no records, if a record lacks counts of this metric, or if the
+        thresholds differ between images.
         """
         counts = counts_by_image(records, self.name)
         return self.score_of(self.stack(list(counts.values())), protocol)
@@ -547,10 +546,7 @@ class Metric(ABC, Generic[Opt]):
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of each image as a data set of its own, for up to 128 images at a time.
-
-        Each item is the result of `all_scores` for the next B images, with a score (B,) for each.
-        """
+        """Yield `all_scores` of the next images, 128 at a time, each as a data set of its own."""
         if isinstance(self, LinksImages):
             stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
@@ -590,9 +586,3 @@ class ValuesMetric(Metric[Opt]):
         sums = {k: weighted_sum(weights, stack[k]) for k in self.summed if k in stack}
         scores = {**image_means(weights, self.values(stack, opt)), **self.pooled(sums, opt)}
         return nest({tuple(key.split(".")): score for key, score in scores.items()})
-
-
-def at_least_two(gt: GroundTruth, n_annotators: int) -> None:
-    """Raise DataError, naming the image, if there are fewer than two annotators to compare."""
-    if n_annotators < 2:
-        raise DataError(f"{gt.where}: {n_annotators} annotator(s), expected two or more to compare")

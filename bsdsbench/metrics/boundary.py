@@ -37,7 +37,6 @@ from bsdsbench.metrics.base import (
     ScoreTree,
     Texts,
     VoidOptions,
-    at_least_two,
 )
 from bsdsbench.metrics.matches import Match as Match
 from bsdsbench.metrics.matches import given_prediction
@@ -80,10 +79,7 @@ BOUNDARY_COLUMNS = (
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance such as "0.00375" or "mean": "ods@0_00375".
-
-    The dot becomes "_", because dots separate the parts of a key.
-    """
+    """Return the key of a score at a tolerance: "ods@0_00375", as dots separate nested keys."""
     return f"{score}@{tolerance.replace('.', '_')}"
 
 
@@ -110,8 +106,6 @@ class CurveMetric(Metric[Opt]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute ODS, OIS, AP and R50 of each curve for S data sets, as arrays (S,).
 
-        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
-
         The scores of a single curve are returned as they are, such as "ods". If there are several,
         those of each curve are nested by its path from `curves`: ["seval"]["ods"].
         """
@@ -127,10 +121,8 @@ class CurveMetric(Metric[Opt]):
         """Yield (file name, text) for the tables of each curve, in the official BSDS format.
 
         The files of a single curve are eval_bdry.txt and so on. Those of several curves (such as
-        one for each class) are in folders named after the curves.
-
-        score: scores of several curves are nested by path, such as score["per_class"]["car"].
-        stack: the counts. "counted", bool (N, curves), if present, says which images of N count.
+        one for each class) are in folders named after the curves. The count "counted", bool (N,
+        curves), if present, says which images of N are listed.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         # `matches` int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
@@ -187,12 +179,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """Evaluate each annotator against all others, and sum the counts.
 
         Each map in turn serves as the prediction, at the single threshold 0.5. Returns the arrays
-        of `boundary_counts`: `matches` (1, 4), and with several tolerances `other_matches`, summed
-        over the left-out annotators; and `thresholds` (1,), not summed. Raises DataError for fewer
-        than two annotators.
+        of `boundary_counts`, summed over the left-out annotators except for `thresholds` (1,).
         """
         annotators = gt.boundaries
-        at_least_two(gt, len(annotators))
         for_binary_maps = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
         counts = []
         for k, left_out in enumerate(annotators):
@@ -206,11 +195,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> ScoreTree:
         """Compute ODS, OIS, AP and R50 for S data sets, as arrays (S,).
 
-        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
-
-        Returns the result of `curve_scores` at the first tolerance. If the protocol has several
-        tolerances, each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"),
-        and averaged over tolerances ("ods@mean").
+        If the protocol has several tolerances, the scores are those at the first, each score in
+        `tolerance_scores` is added at every tolerance ("ods@0_00375"), and averaged over tolerances
+        ("ods@mean").
         """
         thresholds = stack["thresholds"]
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
@@ -238,7 +225,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
         Returns the scores by key, `curve`, `n_images`, and `images`: for each image, its number as
         text and its scores. Returns None if there is neither eval_bdry_thr.txt nor eval_bdry.txt.
-        Raises DataError if eval_bdry.txt is there without eval_bdry_thr.txt.
+        Raises DataError if only the latter is there.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -248,12 +235,12 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
         names = ("threshold", "recall", "precision", "f")
-        # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
         if "eval_bdry.txt" in tables:
-            numbers = tables["eval_bdry.txt"][0, :8].tolist()
+            # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
+            *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
+            ods, ois = points[:4], points[4:]
         else:
-            numbers = [*(float(best(curve)[name]) for name in names), *[math.nan] * 4]
-        ods, ois, ap = numbers[:4], numbers[4:7], numbers[7]
+            ods, ois, ap = [float(best(curve)[name]) for name in names], [math.nan] * 3, math.nan
         images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
         for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
@@ -395,8 +382,7 @@ def _count_boundaries(
 ) -> MatchCounts:
     """Match the boundary pixels of one image at each threshold and tolerance, and count them.
 
-    Returns `thresholds` (T,), `matches` (T, 4) with matched and all annotated pixels, matched and
-    all predicted ones, and `other_matches` at further tolerances. `dropped` marks pixels to remove.
+    Returns the arrays of `boundary_counts`. `dropped` marks pixels to remove.
     """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
@@ -524,14 +510,14 @@ def threshold_changes(
     threshold is 0 and stands for the whole image; it needs no matching, and is left out. If the
     prediction is a list of segmentations, the boundaries of the k-th are the map at threshold k.
 
-    shape: (rows, columns) of the ground truth.
     near: a mask with one bit per pixel, uint64 (H, words). Pixels whose bit is 0 are too far from
         the ground truth to be matched, and their changes may be left out. None keeps all changes.
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
     The changes begin with those from an empty map to the map at the highest threshold. Sizes
-    include the pixels that `near` leaves out. Raises ShapeError if the prediction has another size.
+    include the pixels that `near` leaves out. Raises ShapeError unless the prediction has the
+    `shape` of the truth.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -570,11 +556,8 @@ def threshold_changes(
 def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
-    changes: the pixels that enter or leave the map, from an empty map to that of the highest
-        threshold (step 0), and then from one threshold to the next lower one.
-    shape: (H, W).
-
-    Returns bool (T, H, W), from the lowest to the highest threshold.
+    Returns bool (T, H, W) for `shape` (H, W), from the lowest to the highest threshold; `changes`
+    begin at the highest.
     """
     n_steps = changes.start.size - 1
     step_of_change = np.repeat(np.arange(n_steps), np.diff(changes.start))
@@ -586,10 +569,9 @@ def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
+    """Return the counts of a prediction in which every pixel that is not void is a boundary pixel.
 
-    All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels,
-    which are False in `valid` (H, W), are not predicted.
+    All boundary pixels in `gt_maps` (A, H, W) are matched. Void pixels are False in `valid` (H, W).
 
     Returns int64 (4,): matched_gt, total_gt, matched_pred, total_pred.
     """

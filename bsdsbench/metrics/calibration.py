@@ -1,7 +1,7 @@
 """Calibration of soft maps: are 70 % of the pixels with the value 0.7 marked?
 
 Definition. Pixels are binned by their predicted value. `_calibration_errors` defines ECE, ACE and
-MCE by the gap between the mean value of a bin and the fraction of its pixels that are positive.
+MCE by the gap of each bin.
 
 Conventions. Each annotator counts as a copy of the image. Void pixels are excluded, and bins
 without pixels are ignored. ECE, ACE and MCE use the pixels of all images together; `*_mean` are
@@ -55,9 +55,8 @@ class CalibrationOptions:
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
     """Return the index of the bin of each value in [0, 1], for `bins` bins of equal width.
 
-    dtype: dtype of the map that the values come from. A value within the rounding error of this
-        dtype from a bin edge counts as being on the edge.
-    closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
+    A value within the rounding error of `dtype`, that of its map, from a bin edge counts as on the
+    edge. `closed` is "left" or "right" as in `CalibrationOptions`.
     """
     error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
@@ -91,8 +90,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of one image in each of B bins, once for each annotator.
 
-        Returns `pixels`, the number of pixels, and `marked`, the number of those annotated as
-        positive, both int64 (B,); and `value` float64 (B,), the sum of the predicted values.
+        Returns `pixels`, all pixels, and `marked`, those annotated as positive, both int64 (B,);
+        and `value` float64 (B,), the sum of the predicted values.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -151,8 +150,8 @@ def _calibration_errors(counts: Stack) -> dict[str, F8]:
     """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels.
 
     The gap of a bin is the absolute difference between the mean predicted value and the share of
-    positive pixels. The expected calibration error (ECE) is the mean gap weighted by the pixels of
-    each bin, the average one (ACE) the unweighted mean, and the maximum one (MCE) the largest gap.
+    positive pixels. ECE, the expected calibration error, is the mean gap weighted by the pixels of
+    each bin, ACE (average) the unweighted mean, and MCE (maximum) the largest gap.
     """
     n_pixels = counts["pixels"]
     difference = np.abs(counts["value"] - counts["marked"])

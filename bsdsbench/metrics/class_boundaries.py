@@ -43,12 +43,21 @@ def class_boundaries(
     drawn_labels = unframed if framed is None else framed
     valid = ~np.isin(drawn_labels, params.ignored)
     present = set(np.unique(drawn_labels[valid]).tolist())
-    _check_labels(present, params)
+    # If `ids` lists the labels because they have gaps, the others below the largest are no class
+    known = params.class_labels
+    strange = present - {0, *known, *(range(max(known)) if params.ids else ())}
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
     spans = params.radius > 0 and params.ignored_rule == "span"
     draw = _draw_spanning_boundary if spans else _draw_boundary
     margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
     boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
-    for k, label in enumerate(params.class_labels):
+    for k, label in enumerate(known):
         if label not in present:
             continue
         masks = [drawn_labels == label]
@@ -60,24 +69,6 @@ def class_boundaries(
             box = box_around(mask, margin)
             boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
     return boundaries
-
-
-def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label in `present`, the labels of a map, is neither 0 nor a class label.
-
-    If `params.ids` lists the labels of the classes, because they have gaps, all other labels below
-    the largest are allowed too: their pixels belong to no class.
-    """
-    known = params.class_labels
-    gaps = range(max(known)) if params.ids else ()  # labels below the largest
-    strange = present - {0, *known, *gaps}
-    if strange:
-        ignored = ", ".join(map(str, params.ignored)) or "none"
-        raise DataError(
-            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
-        )
 
 
 def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
@@ -92,8 +83,8 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
     A pixel is on the boundary if its distance to the nearest valid pixel outside the mask plus its
-    distance to the mask is at most `radius`. Void pixels, which are False in `valid`, do not count
-    as outside, so that the boundary spans thin strips of them.
+    distance to the mask is at most `radius`. Void pixels do not count as outside, so that the
+    boundary spans thin strips of them.
     """
     from scipy.ndimage import distance_transform_edt
 

@@ -57,8 +57,6 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels for SEval and CEval, and sum the map for crispness.
 
-        Returns a dict with these arrays:
-
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning
             (seval), and with neither (ceval)
@@ -79,13 +77,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Compute the scores of both curves, and the average crispness, for S data sets.
-
-        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
-
-        Returns the scores of two curves, with NMS and thinning ("seval") and with neither
-        ("ceval"), and `average`, the mean over images of the share of the map's sum that NMS keeps.
-        """
+        """Compute the scores of both curves, and `average`, the mean crispness of the images."""
         crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for an all-zero map
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": crispness})}

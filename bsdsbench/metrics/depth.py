@@ -137,8 +137,8 @@ def log_steps(depth: F8) -> F8:
 def _mean_share(in_both: Map, in_map: Map, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
-    This is the mean of the fractions in four directions. If `strict` is True, a direction without
-    edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
+    This is the mean over four directions. If `strict` is True, a direction without edges counts as
+    0. Otherwise it is left out, and the mean is NaN if no direction has edges.
 
     in_both, in_map (..., R, 4): number of edges that both maps have, and of all edges of the one
         map, at each ratio (threshold) in each direction.
@@ -146,47 +146,6 @@ def _mean_share(in_both: Map, in_map: Map, strict: bool) -> F8:
     if strict:
         return ratio(in_both, in_map).mean(axis=-1)
     return defined_mean(defined_ratio(in_both, in_map))
-
-
-def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
-    """Compute precision, recall and F of edges at each of R ratios, key -> (N, R) for N images.
-
-    counts: the numbers of edges at each ratio in each of four directions. `si` (N, R, 4, 3) is for
-        the edges in both maps, in pred and in gt, `matte` (N, R, 4, 2) for the matte edges that
-        pred has too, and all matte edges. One of the two may be missing.
-    strict: if True, a direction without edges counts as 0; otherwise it is left out of the mean.
-
-    Returns "si_f1", "si_precision" and "si_recall" if `counts` has `si`, and "matte_recall" if it
-    has `matte`. F is NaN if recall is; otherwise, an undefined precision counts as 0.
-    """
-    shares: dict[str, F8] = {}
-    if "si" in counts:
-        in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
-        recall = _mean_share(in_both, in_gt, strict)
-        precision = _mean_share(in_both, in_pred, strict)
-        f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-        shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
-        shares["si_precision"], shares["si_recall"] = precision, recall
-    if "matte" in counts:
-        in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
-        shares["matte_recall"] = _mean_share(in_both, in_gt, strict)
-    return shares
-
-
-def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute both depth boundary errors of N images in pixels, (N,): means of edge distances.
-
-    Both errors are RADIUS if no predicted edge pixel is within RADIUS of a ground-truth edge, and
-    NaN if there are no ground-truth edges.
-
-    counts: `dbe_sum` (N, 2), the summed distances for accuracy and for completeness; and `dbe_n`
-        (N, 3), the numbers of distances in these sums, and of ground-truth edge pixels.
-    """
-    n_near, n_distances, n_true = counts["dbe_n"].T
-    means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
-    means = np.where(n_near == 0, RADIUS, means)
-    accuracy, completeness = np.where(n_true > 0, means, np.nan)
-    return {"dbe_accuracy": accuracy, "dbe_completeness": completeness}
 
 
 _SHARES = (
@@ -243,16 +202,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Arrays:
         """Count the edges of one image for the measures in `opt.measures`.
 
-        Returns the counts of the selected measures. In the first two, an edge of a depth map is a
-        pair of neighbouring pixels whose inverse depths differ by more than a ratio, one of R.
+        In the first two counts, an edge of a depth map is a pair of neighbouring pixels whose
+        inverse depths differ by more than a ratio, one of R.
 
         si : int64 (R, 4, 3), the edges in both maps, in the prediction, and in the ground truth.
             Axis 1 is the position of the nearer pixel in the pair (left, top, right, bottom).
         matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (matte) that
             are predicted edges, and all of them. Axis 1 is the position of the pixel inside.
-        dbe_sum : float64 (2,), for both parts of the depth boundary error, accuracy (from predicted
-            edges to true ones) and completeness, the sums of distances in pixels
-        dbe_n : int64 (3,), the numbers of distances in these sums, and of true edge pixels
+        dbe_sum, dbe_n : float64 (2,), int64 (3,), the `DbeParts`
         thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
             which is `boundary_counts` or a replacement that returns further arrays
         """
@@ -299,18 +256,35 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             the value at every single ratio, here 1.05
         dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
-        values = dict[str, F8]()
-        for key, shares in _shares_at_ratios(counts, opt.strict).items():
+        shares: dict[str, F8] = {}  # at each of R ratios, (N, R)
+        if "si" in counts:
+            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+            recall = _mean_share(in_both, in_gt, opt.strict)
+            precision = _mean_share(in_both, in_pred, opt.strict)
+            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
+            shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
+            shares["si_precision"], shares["si_recall"] = precision, recall
+        if "matte" in counts:
+            in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
+            shares["matte_recall"] = _mean_share(in_both, in_gt, opt.strict)
+        values: dict[str, F8] = {}
+        for key, share in shares.items():
             # Undefined values have no weight
-            weights = np.where(np.isnan(shares), 0.0, _DEPTH_RATIOS)
-            total = (np.nan_to_num(shares) * weights).sum(axis=-1)
+            weights = np.where(np.isnan(share), 0.0, _DEPTH_RATIOS)
+            total = (np.nan_to_num(share) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
-            values[f"{key}_plain"] = defined_mean(shares)
+            values[f"{key}_plain"] = defined_mean(share)
             for k, limit in enumerate(_DEPTH_RATIOS):
                 # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
-                values[f"{key}@{digits}"] = shares[..., k]
-        return values | _dbe_errors(counts) if "dbe_n" in counts else values
+                values[f"{key}@{digits}"] = share[..., k]
+        if "dbe_n" in counts:
+            n_near, n_distances, n_true = counts["dbe_n"].T
+            means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
+            # RADIUS if no predicted edge is within it of a true edge, NaN without true edges
+            means = np.where(n_true > 0, np.where(n_near == 0, RADIUS, means), np.nan)
+            values["dbe_accuracy"], values["dbe_completeness"] = means
+        return values
 
     def pooled(self, sums: Stack, opt: DepthOptions) -> dict[str, F8]:
         """Compute si_f1_pooled and so on: the measures of `values`, from counts of all images."""
@@ -324,10 +298,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of the measures in `opt.measures` for S data sets, as arrays (S,).
-
-        "edges" adds those of its precision-recall curve, such as ODS.
-        """
+        """Compute the scores of the measures; those of "edges" are of a precision-recall curve."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -338,14 +309,9 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
-        - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
-        - "inverse": the log depths of the two maps have a correlation below -0.3
-        - "scale": the median ratio of predicted to ground-truth depth is above 20 or below 1/20
-        - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
-          stretched to its own range, which changes the ratios of depths
-
-        The last three are checked only if the ground truth has a depth map, and "scale" only if
-        "inverse" is not reported.
+        "unknown" is of pixels that are evaluated; the others need true depth. A prediction that
+        begins at 0 and ends at 1 or at white was probably stretched to its own range, which changes
+        the ratios of depths ("stretched").
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid

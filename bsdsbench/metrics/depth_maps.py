@@ -134,8 +134,7 @@ class DepthMaps(NamedTuple):
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the ground-truth edges: bool (H, W) for each annotator.
 
-        If `opt.gt_edges` is "canny", they are the Canny edges of the ground-truth depth, a single
-        map. Raises DataError if the ground truth has no edges, or no depth for "canny".
+        If `opt.gt_edges` is "canny", they are the edges of the true depth, a single map.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
@@ -222,10 +221,9 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
-    The fit uses the pixels where `known` is True, and is applied to all pixels. If there are none,
-    or `align` is "none", `depth` is returned unchanged. The model is factor * depth ("scale") or
-    factor * depth + shift ("scale-shift"; a constant prediction gets no shift). Models called
-    "disparity-..." are fitted to 1 / depth.
+    The fit uses the pixels where `known` is True, and is applied to all pixels. The model is
+    factor * depth ("scale") or factor * depth + shift ("scale-shift"; a constant prediction gets no
+    shift). Models called "disparity-..." are fitted to 1 / depth.
     """
     if align == "none" or not known.any():
         return depth
@@ -260,18 +258,11 @@ def canny_edges(depth: F8, form: str) -> Bool:
     if form == "sharpdepth":
         with np.errstate(divide="ignore", invalid="ignore"):
             maps.append(1 / depth)
-    low, high = CANNY[form]  # thresholds of the gradient, of maps stretched to 0 .. 1
-    edges = [canny(_stretch(m), SIGMA, low, high, mode="constant") for m in maps]
-    return np.logical_or.reduce(edges)
-
-
-def _stretch(values: F8) -> F8:
-    """Rescale the finite values of a map (H, W) to 0 .. 1, and set all others to NaN.
-
-    A map with fewer than two distinct finite values becomes NaN everywhere.
-    """
-    finite = np.where(np.isfinite(values), values, np.nan)
-    low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)
-    if not high > low:
-        return np.full(values.shape, np.nan)
-    return (finite - low) / (high - low)
+    thresholds = CANNY[form]  # of the gradient, of maps whose finite values are stretched to 0 .. 1
+    edges = np.zeros(depth.shape, bool)
+    for values in maps:
+        finite = np.where(np.isfinite(values), values, np.nan)
+        low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)
+        if high > low:  # a map with fewer than two distinct finite values has no edge
+            edges |= canny((finite - low) / (high - low), SIGMA, *thresholds, mode="constant")
+    return edges

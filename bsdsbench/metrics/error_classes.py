@@ -108,13 +108,11 @@ def pixel_classes(
 def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
-    pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
-        `gt_matched` is set if the pixel is matched at step k, of `near_false` if it is missed and a
-        false pixel is near. `is_reached` (pixels,) says whether the lowest threshold matches it.
     errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
         pixels have the code PixelClass.MISSED.
 
-    Returns code of the class -> bits of the same form. Steps in two classes count for the first.
+    Returns code of the class -> bits like those of `pixel_bits`, uint64 (pixels, words). Steps in
+    two classes count for the first.
     """
     missed = ~pixel_bits.gt_matched
     if not errors:

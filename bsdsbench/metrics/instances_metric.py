@@ -200,12 +200,9 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     the areas of unpaired objects. The indices are
 
     - AJI: each annotated object is paired with the predicted object of largest IoU
-    - AJI+: the pairs are `one_to_one`
-    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5;
-      the denominator is the number of pixels that are in any object of either map
-
-    one_to_one: the one-to-one pairs with the largest sum of IoUs, (indices of annotated objects,
-        indices of predicted objects).
+    - AJI+: the pairs are `one_to_one`, those with the largest sum of IoUs, (annotated, predicted)
+    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5; the
+      denominator is the number of pixels that are in any object of either map
     """
     sums = []  # (numerator, denominator) of each index
     largest_iou = one_to_one  # no pairs, if a map has no object
@@ -231,10 +228,9 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU.
+    pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU. The
+        curve is linear between these, constant below the smallest, and ends at 0 for IoU 1.
     n_objects: number of objects in both maps together. If it is 0, the result is NaN.
-
-    The curve is linear between these IoUs, constant below the smallest, and ends at 0 for IoU 1.
     """
     if not n_objects:
         return np.nan
@@ -252,7 +248,7 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
     matched: indices of the matched objects; an index may occur several times.
-    pixels (objects,): area of each object in pixels; objects without a pixel are not counted.
+    pixels (objects,): area of each object; objects without a pixel are not counted.
     sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
@@ -283,8 +279,6 @@ def _object_scores(objects: Map) -> dict[str, F8]:
     """Compute F, precision, recall and the numbers of found, missed and false objects, (...) each.
 
     objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
-
-    Recall is NaN if nothing is annotated, precision if nothing is predicted, F if both are NaN.
     """
     n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(n_matched, n_all)
@@ -327,11 +321,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     summed = ("inside", "joined", "objects", "by_size")
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the values of N images whose means over images are scores, (N,) each.
-
-        These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),
-        "sorted_ap", and "mean_f1", the F of the matched objects. ("f1" is the F of all images.)
-        """
+        """Compute the Jaccard indices, sorted AP and "mean_f1", the F of each of N images, (N,)."""
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3), as in JACCARD
         scores = dict(zip(JACCARD, indices.T, strict=True))
         scores["sorted_ap"] = counts["sorted_ap"]
@@ -340,9 +330,9 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pooled(self, sums: Stack, opt: InstancesOptions) -> ScoreTree:
         """Compute the scores of the objects of all images in each of S data sets, (S,).
 
-        Returns F, precision and recall, the numbers of found, missed and false objects, and the
-        Jaccard indices from summed pixels ("pooled"). If `opt.sizes` is set, "by_size" maps the
-        name of each size class to the scores of its objects.
+        These are F, precision and recall, the numbers of found, missed and false objects, the
+        Jaccard indices from summed pixels ("pooled"), and "by_size": size class -> the scores of
+        its objects.
         """
         # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]
         scores: dict[str, Any] = _object_scores(sums["objects"])  # score -> (S,)

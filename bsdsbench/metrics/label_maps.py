@@ -45,10 +45,7 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The n distinct pairs (value in pred, value in gt) that occur at a pixel of two maps.
-
-    The pairs are in order of first occurrence in the image (raster order).
-    """
+    """The n distinct pairs (value in pred, value in gt) at a pixel of two maps, in raster order."""
 
     pred: I8  # (n,), the value in pred of each pair
     gt: I8  # (n,), the value in gt of each pair
@@ -109,8 +106,8 @@ def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
     """Add the name of the file to a DataError that is raised inside the `with` block.
 
-    The file name replaces "prediction: " or "ground truth: " at the start of the message. An error
-    without such a start is attributed to the prediction. An error that names a file is unchanged.
+    It replaces "prediction: " or "ground truth: " at the start of the message; an error without
+    such a start is attributed to the prediction.
     """
     try:
         yield
@@ -127,10 +124,7 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Return the words of captions for what is compared and how it is paired.
-
-    Examples are "masks", "19 classes" and "instances of 8 classes paired by number".
-    """
+    """Return what is compared, for captions: "masks", or "instances paired by number"."""
     classes = f"{len(options.classes)} classes" if options.classes else ""
     if options.unit == "class":
         return classes or "masks"
@@ -139,7 +133,7 @@ def _unit_words(options: LabelOptions) -> str:
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
-    """Raise ProtocolError if `divisor` (label = class x divisor + number) does not fit the options.
+    """Raise ProtocolError if `divisor` (label = class x divisor + number) is misplaced.
 
     Instances of classes need a divisor. `components` needs unit "instance", no classes, no divisor.
     """
@@ -185,8 +179,6 @@ COMPONENTS = option(
     lambda value: None if value == "none" else value,
     caption=_describe_components,
 )
-
-
 COMPONENTS_OF = option(
     "both",
     'The maps to which `components` applies: "both", or "predictions" or "truth" alone where the '
@@ -198,10 +190,9 @@ COMPONENTS_OF = option(
 def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> MapPair:
     """Number the connected components of predicted and annotated masks (H, W) from 1.
 
-    `opt.components` (4 or 8) is the connectivity. `opt.components_of` ("both", "predictions" or
-    "truth") says which maps are masks; the other map already holds numbers of objects, which it
-    keeps. First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at
-    half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
+    First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at half of
+    white (255, 65535 or 1). A map that is no mask by `opt.components_of` keeps its numbers. Raises
+    DataError if a map that should be a mask is none.
     """
     maps = []
     for labels, side, name in ((pred, PRED_SIDE, "predictions"), (gt, GT_SIDE, "truth")):
@@ -310,7 +301,7 @@ SPACING = option(
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
     """Number the 4- or 8-connected components of equal label in a map (H, W) from 1.
 
-    background: label whose pixels become 0, such as 0 in a mask. If None, every pixel is in a
+    background: label whose pixels become 0, such as 0 in a mask; None if every pixel is in a
         component.
     """
     try:  # what `skimage.measure.label` calls; importing that loads scipy.ndimage (0.35 s)

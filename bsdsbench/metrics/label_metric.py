@@ -61,17 +61,13 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Check the predicted and the annotated map of an image, and return label maps (H, W).
 
-    The options determine the content of the maps, by the first condition that is true:
-
-    - `components` is 4 or 8: masks, whose connected components are numbered here; if
-      `components_of` is "predictions" or "truth", the map of the other side holds instance numbers
-    - `unit` is not "class": instance numbers
-    - `classes` are given: class labels
-    - otherwise: masks
+    If `components` is 4 or 8, the maps are masks, whose connected components are numbered here.
+    Else they hold instance numbers (`unit` is not "class"), class labels (`classes` are given) or
+    masks.
 
     If the ground truth has void pixels (`gt.valid` is False), the annotated map is int64 with the
-    value VOID there. In the returned options, `components`, `components_of` and `ignore` are reset
-    if they have been applied, here or when the files were read, and must not be applied again.
+    value VOID there. In the returned options, those that have been applied, here or when the files
+    were read, are reset, as they must not be applied again.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -108,7 +104,7 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
     otherwise the mask. An all-zero stack (n, H, W) of predicted maps becomes a single map without
     objects: its value is -1 if 0 may be a class, otherwise 0. Raises DataError for other stacks of
-    several maps, and MissingPartError if there is no annotated map.
+    several maps.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
     # "class_boundaries" is a stack, which `_single_map` rejects with a message that helps
@@ -152,10 +148,8 @@ class LabelMetric(Metric[MapOptions]):
     ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed, in an overlay for each class.
 
-        Masks have one class, the foreground. Metrics of distances (those with a spacing of rows and
-        columns) also mark in each overlay the outline pixel of an object that is farthest from the
-        object's outline in the other map. `protocol` is a parameter of this method in all metrics;
-        here the overlays do not depend on it.
+        Masks have one class, the foreground. Metrics of distances also mark in each overlay the
+        outline pixel of an object that is farthest from the object's outline in the other map.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
@@ -175,12 +169,9 @@ class LabelMetric(Metric[MapOptions]):
         return draw_classes(relabelled.pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the prediction and ground-truth files contain if the options are `opt`.
+        """Return what the prediction and ground-truth files contain, see `MapContents`.
 
-        - Without `components`: instances if `unit` is "instance" or "id", otherwise classes if
-          there are any, otherwise masks
-        - With `components`: masks, whose connected components are the objects. If `components_of`
-          names one side, the files of the other side hold instances.
+        If `components_of` names one side, the files of the other side hold instances.
         """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
@@ -195,10 +186,9 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
 
-        They are pooled over all images of a run (see `Evidence`). For instance maps, they say
-        whether each object has its own number, unless `components` is set or the numbers contain a
-        class (`divisor`). For annotated class maps, they say whether the map may be a mask of 0
-        and 255. For other maps, the result is NO_EVIDENCE. `truth` is True for annotated maps.
+        For instance maps, they say whether each object has its own number, unless `components` is
+        set or the numbers contain a class (`divisor`). For annotated class maps, they say whether
+        the map may be a mask of 0 and 255. For other maps, the result is NO_EVIDENCE.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -216,7 +206,7 @@ class LabelMetric(Metric[MapOptions]):
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
-        belongs in `ignore`. The checks depend on the content of the maps (see `_read_maps`).
+        belongs in `ignore`.
         """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
@@ -270,9 +260,8 @@ class LabelMetric(Metric[MapOptions]):
 def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     """Yield (code, problem, fix) if a map of instances has a background other than 0.
 
-    pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
-        Numbers of 0 or less are background.
-    pixels (n,): the number of pixels of each pair.
+    pred, gt, pixels (n,): the distinct pairs of numbers at the same pixels of the two maps, and
+        their numbers of pixels. Numbers of 0 or less are background.
     """
     for side, numbers in zip(SIDES, (pred, gt), strict=True):
         if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
@@ -288,14 +277,13 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
 def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     """Find predicted labels that probably denote another class of the truth: [(pred, gt), ...].
 
-    pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
-        several times.
-    pixels (n,): the number of pixels of each pair.
+    pred, gt, pixels (n,): pairs of labels at the same pixels, and their numbers of pixels; a pair
+        may occur several times.
 
     A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
     single pair may be an error of the classifier, which took one class for another. Therefore the
-    list is empty unless there are several pairs, and some label is the first of one and the second
-    of another, as 2 is in [(1, 2), (2, 3)].
+    list is empty unless some label is the first of one and the second of another, as 2 is in [(1,
+    2), (2, 3)].
     """
     # Each pair once, with all its pixels
     (pred, gt), index = np.unique(np.stack([pred, gt]), axis=1, return_inverse=True)
@@ -318,8 +306,8 @@ def _is_interpolated(pred: Map, gt: Map) -> bool:
 
     Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
     the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
-    of them, have a label between those of their neighbours, and the ground truth has less than a
-    quarter as many such stripes. See `_count_stripes`.
+    of them, lie between the labels of their neighbours, and the truth has less than a quarter as
+    many.
     """
     n_stripes, n_between = _count_stripes(pred)
     is_systematic = n_between > 50 and n_between > 0.9 * n_stripes
@@ -330,8 +318,8 @@ def _count_stripes(labels: Map) -> I8:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
     Such a pixel and its two neighbours in the row (or column) have three different labels. Returns
-    the number of such pixels, and of those whose label lies between the two others, (2,). In large
-    maps, they are estimated from every second or third row and column.
+    all of them, and those whose label lies between the two others, (2,). In large maps, they are
+    estimated from every second or third row and column.
     """
     counts = np.zeros(2, np.int64)
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
@@ -361,9 +349,8 @@ def _are_classes(labels: Map, numbers: I8) -> bool:
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
     """Return True if a map probably numbers its background like an object.
 
-    numbers, other (n,): the distinct pairs of object numbers at the same pixels of this map and of
-        the other one. Numbers of 0 or less are background.
-    pixels (n,): the number of pixels of each pair.
+    numbers, other, pixels (n,): the distinct pairs of object numbers at the same pixels of this map
+        and of the other one, and their numbers of pixels. Numbers of 0 or less are background.
 
     This is so if the largest object matches the background of the other map with an IoU above 0.5,
     and, if it is the only object, what it leaves matches the objects of the other map as well (an
@@ -384,9 +371,9 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """Return a label map (H, W) as it is, or the only map of an integer stack (1, H, W).
 
-    Raises DataError for any other stack, such as class scores (C, H, W). The message begins with
-    `what`, and suggests argmax along the class axis. That is the last axis if the other two agree
-    with the `shape` (..., rows, columns) of the other side's map, and otherwise the first.
+    Raises DataError, which begins with `what`, for any other stack, such as class scores (C, H, W),
+    and suggests argmax along the class axis. That is the last axis if the other two agree with the
+    `shape` (..., rows, columns) of the other side's map, and otherwise the first.
     """
     if maps.ndim != 3:
         return maps
@@ -456,10 +443,9 @@ def refuse_other_numbering(
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     """Convert predicted labels to the ground truth's numbering, for each mistake that is likely.
 
-    The labels may be one too high or too low. If the class labels (C,) have gaps, one map may hold
-    train ids (positions in `labels`, from 0 or 1) while the other holds the labels themselves.
-
-    values (n,): the predicted labels.
+    The labels `values` (n,) may be one too high or too low. If the class labels (C,) have gaps, one
+    map may hold train ids (positions in `labels`, from 0 or 1) while the other holds the labels
+    themselves.
 
     Yields (converted values (n,), description of the mistake). In conversions from or to train ids,
     values that belong to no class become -1.
@@ -482,10 +468,10 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    A map counts as truncated if the other map has numbers too large for its dtype, and at over half
-    of the pixels with such numbers, the low bits of both maps agree. Maps of different shapes are
-    not checked. If `unit` is "instance", truncation is accepted if all numbers remain distinct and
-    none became 0, because instances are not paired by number.
+    This is so if the other map has numbers too large for its dtype, and at over half of the pixels
+    with such numbers, the low bits of both maps agree. Maps of different shapes are not checked. If
+    `unit` is "instance", truncation is accepted if all numbers remain distinct and none became 0,
+    because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
@@ -512,8 +498,8 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
-    This is assumed of an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and
-    which has more 8-connected components than that. Signed maps are not checked.
+    That is an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and which has
+    more 8-connected components than that.
     """
     if numbers.dtype.kind != "u":
         return

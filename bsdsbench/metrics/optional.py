@@ -27,7 +27,7 @@ class HumanForm(typing.Protocol[OptIn]):
     """A metric that can compare annotators: the human performance in precision-recall plots."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
-        """Evaluate each annotator against the others; raise DataError for fewer than two."""
+        """Evaluate each of at least two annotators against the others."""
 
 
 @typing.runtime_checkable

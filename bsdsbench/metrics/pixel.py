@@ -65,8 +65,7 @@ class _PixelCounts(Metric[Opt]):
     ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed at each threshold of the protocol.
 
-        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation. Void
-        pixels have no class.
+        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation.
         """
         from bsdsbench.kernels.thresholding import levels
 
@@ -98,10 +97,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the metric's options as set in a protocol, with the defaults of the others.
+        """Return the options as set in a protocol; an `ap_rule` that is not set follows its rule.
 
-        If the option `ap_rule` is not set, it becomes the protocol's rule for AP, except that
-        "bsds", the rule for matched boundaries, leaves the option at its default, "step".
+        "bsds", the protocol's rule for matched boundaries, leaves the option at its default,
+        "step".
         """
         options = super().options_of(protocol)
         if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):
@@ -121,9 +120,6 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
-
-        AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
-        error of the soft map.
 
         If the AP rule is "step", a point at which every pixel is predicted is added to the curve
         before AP is computed.
@@ -169,7 +165,7 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     ) -> ScoreTree:
         """Compute AIU (S,): IoU averaged over images at each threshold, then over thresholds.
 
-        IoU is 0 for an image whose maps are both empty. Images of only void pixels are excluded.
+        Images of only void pixels are excluded.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]  # (N, T)
         has_pixels = union + stack["tn"] > 0

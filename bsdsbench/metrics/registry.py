@@ -71,7 +71,7 @@ def get(name: str) -> Metric:
     """Return the metric with this name, always the same instance.
 
     Raises DataError if there is none, or if the metric of another package cannot be loaded or is
-    invalid: no `Metric`, under another name, or without a title or columns.
+    invalid.
     """
     if name in BUILT_IN:
         module, kind = BUILT_IN[name].split(":")
@@ -104,8 +104,8 @@ def other_packages() -> set[str]:
 def metric_hash(name: str) -> str:
     """Return a hash of the source code of a metric defined in another package.
 
-    It covers the metric's module and all modules of the same package that this module imports,
-    directly or indirectly.
+    It covers the metric's module and all modules of its package that this module imports, directly
+    or indirectly.
     """
     home = type(get(name)).__module__
     modules, pending = set[str](), [home]
@@ -131,10 +131,7 @@ def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one or more names of metrics, and return them in the order of tables, without repeats.
-
-    Raises DataError if no name is given, or if one is unknown.
-    """
+    """Check one or more names of metrics, and return them without repeats, in their order."""
     from bsdsbench.arguments import given_word
 
     is_single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
@@ -150,8 +147,8 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that determine how the files of a run are read.
 
-    If at least one metric requires masks (such as "saliency"), these are the metrics that require
-    them, because the others can also evaluate masks. If none does, these are all metrics.
+    These are the metrics that require masks (such as "saliency"), because the others can also
+    evaluate masks; or all metrics, if none requires masks.
     """
     asked = list(map(get, metrics))
     of_masks = [metric for metric in asked if metric.reads == "mask"]
@@ -177,9 +174,8 @@ def complete_options(protocol: Protocol) -> Protocol:
     """Validate the metric options of a protocol, and fill in their defaults.
 
     Two protocols then compare equal even if one of them sets a default that the other leaves out.
-    Metrics that the protocol has no options for are not added.
-
-    Raises ProtocolError for an unknown metric, an unknown option or an invalid value.
+    Metrics that the protocol has no options for are not added. Raises ProtocolError for an unknown
+    metric, an unknown option or an invalid value.
     """
     for name in protocol.options:
         if name not in names():
@@ -194,20 +190,14 @@ def complete_options(protocol: Protocol) -> Protocol:
 
 
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
-    """Rebuild the protocol of a saved run from a mapping of its fields, name -> value.
-
-    Raises ProtocolError if a field or an option is unknown or has an invalid value.
-    """
+    """Rebuild the protocol of a saved run from a mapping of its fields, name -> value."""
     from bsdsbench.protocol.protocol import Protocol
 
     return complete_options(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe in one line the settings that affect the scores of these metrics.
-
-    They are fields of the protocol, and the options of the metrics with their conventions.
-    """
+    """Describe in one line the protocol's fields and the options that affect the scores."""
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -255,10 +245,9 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    Parts are items with scores of their own. Some columns belong to a group, such as "pooled.iou"
-    beside "iou". A class called "pooled" would have the same key, "pooled.iou", for its own IoU.
-    So no part may have the name of a group or end with it after a dot ("x.pooled"), unless the part
-    is the group itself.
+    Some columns belong to a group, such as "pooled.iou" beside "iou". A class called "pooled" would
+    have the same key for its own IoU. So no part may have the name of a group or end with it after
+    a dot ("x.pooled"), unless the part is the group itself.
 
     paths: part -> its path in the scores, such as "road" -> ("per_class", "road").
     """
@@ -287,9 +276,8 @@ def group_by_reading(
 ) -> tuple[MetricGroup, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
-    some metrics require masks, only these are grouped by their reading; the others, which can also
-    evaluate masks, are added to the first group.
+    Metrics of a group have the same kind of ground truth, meaning of labels and void values. Only
+    `readers` are grouped so; all others are added to the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
@@ -315,11 +303,10 @@ def group_by_reading(
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a run's signature (its settings in one line) always includes.
+    """Return the options that a run's signature always includes, even at their defaults.
 
-    A signature leaves out options at their defaults, except those that are declared with
-    `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as "pixel.ap_rule" ->
-    '"step"'.
+    They are declared with `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as
+    "pixel.ap_rule" -> '"step"'.
     """
     signed = {}
     for metric in map(get, metrics):
@@ -352,8 +339,8 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Return the names in a protocol that affect no score of the metrics.
 
-    They are names of fields, such as "thin", and names of other metrics for which the protocol has
-    options. If there are no metrics, the result is empty.
+    They are fields, such as "thin", and other metrics for which the protocol has options. If there
+    are no metrics, the result is empty.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):

@@ -79,8 +79,8 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
         the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half.
 
-    Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
-    the image's adaptive threshold, and one half. Rows of images with only void pixels are NaN.
+    Returns measure -> float64 (N, 258), with keys such as "iou"; the last column is at one half.
+    Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -127,9 +127,7 @@ _MEASURES_AT_HALF = ("iou", "dice", "ber")
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
     """Build the column of a score, with an abbreviated heading for narrow tables.
 
-    key: path of the score, such as "max_f_mean".
-    measure: what it measures, such as "max_f" or "mae".
-    shown: the tables that have the column: "always" for all, "never" for only files and gates.
+    measure: what the score measures, such as "max_f" for the key "max_f_mean".
     """
     return Column(
         key,
@@ -231,8 +229,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         as in mae_mean. The other keys are
 
         iou_sum and others with _sum : the measure computed from counts summed over images
-        curve, ods, max_f_pr : mean precision and recall at each level, the point of this curve with
-            the largest F, and this F
+        curve, ods, max_f_pr : mean precision and recall at each level, the first point of this
+            curve with the largest F, and this F
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -245,8 +243,18 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the last column
         precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
+        thresholds, f = np.arange(_N_LEVELS) / 255, f_beta(precision, recall, opt.beta2)
+        samples, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
+        ods = {
+            "recall": recall[samples, best_level],
+            "precision": precision[samples, best_level],
+            "f": f[samples, best_level],
+            "threshold": thresholds[best_level],
+        }
         scores: dict[str, Any] = {
-            **_best_of_curve(precision, recall, opt.beta2),
+            "max_f_pr": ods["f"],
+            "curve": PRCurve(thresholds, precision, recall),
+            "ods": ods,
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
             "max_f_sum": sum_curves["f"][:, :_N_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE_COLUMN],
@@ -268,30 +276,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         return {**scores, **image_means(weights, values)}
 
 
-def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
-    """Find the largest F on S curves of mean precision and mean recall, (S, 256) each.
-
-    Returns `curve`; `ods`, the first point of each curve with the largest F; its F, `max_f_pr`.
-    """
-    thresholds = np.arange(_N_LEVELS) / 255
-    f = f_beta(precision, recall, beta2)
-    curves, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
-    ods = {
-        "recall": recall[curves, best_level],
-        "precision": precision[curves, best_level],
-        "f": f[curves, best_level],
-        "threshold": thresholds[best_level],
-    }
-    return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
-
-
 def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
     """Return the soft map (H, W) in [0, 1], inverted if `protocol.invert`.
 
-    If `opt.stretch`, a map that is not constant is rescaled to 0 .. 1. Void pixels, where `valid`
-    is False, first get the smallest valid value, so that they do not affect the rescaling.
+    Void pixels, where `valid` is False, first get the smallest valid value, so that they do not
+    affect how `strengths` stretches the map.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -300,10 +291,10 @@ def _prepare_map(
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1].
+    """Convert a soft map (H, W) to floats in [0, 1], rescaled to 0 .. 1 if `stretch`.
 
-    If `stretch` is True and the map is not constant, it is rescaled to 0 .. 1. Float maps keep
-    their dtype, because its rounding can change the level of a pixel.
+    A constant map is not rescaled. Float maps keep their dtype, because its rounding can change the
+    level of a pixel.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -359,11 +350,7 @@ class _SoftAndMask(NamedTuple):
 
 
 def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
-    """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
-
-    Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
-    shapes differ. Gives an InputWarning for a map of bytes that is a mask of 0 and 1.
-    """
+    """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255."""
     checked = check_soft_map(one_map(soft, "soft map"), "soft map")
     warn_of_mask(checked)
     strength = unit(checked)
@@ -410,14 +397,12 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Compute the region similarity of the structure measure (Fan et al., ICCV 2017).
-
-    The centroid of the mask divides the image into four quarters. The result is the mean of the
-    structural similarity (SSIM) of `soft` and `mask` in each quarter, weighted by area; quarters
-    without pixels have no weight.
+    """Compute the region similarity of the structure measure: SSIM in the quarters of `s_measure`.
 
     soft, mask (H, W): the map, in [0, 1], and the mask, False at void pixels but not everywhere.
     valid: bool (H, W), False at void pixels, which are in no quarter; None if no pixel is void.
+
+    The structural similarities of `soft` and `mask` are weighted by area.
     """
     height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))

@@ -100,8 +100,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 def _count_instances(instances: Instances, params: LabelOptions) -> dict[str, Map]:
     """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
 
-    Returns, (C,) each: `tp`, pairs; `fp` and `fn`, unpaired predicted and annotated instances; and
-    `iou_sum`, the summed IoU of the pairs. Unpaired predictions on void pixels are not counted.
+    Returns the counts (C,) of `segmentation_counts`. Predictions on void pixels are not counted.
     """
     pred, gt, n_classes = instances.pred, instances.gt, len(params.class_names)
     pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
@@ -204,13 +203,11 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined
         fw_iou : mean IoU, weighted by each class's number of annotated pixels
         pixel_accuracy : correct pixels / annotated pixels, over all classes
-        pq, sq, rq : means over the classes for which they are defined; missing if `opt.unit` is
-            "class"
+        pq, sq, rq : means over the classes for which they are defined
         found, missed, false : numbers of paired, unpaired annotated and unpaired predicted
-            instances, over all classes; missing if `opt.unit` is "class"
+            instances. These and PQ, SQ and RQ are missing if `opt.unit` is "class".
         per_class : class -> its scores and `gt_pixels`; {} if there is only one class. If the
             options name no classes, the background is the second class, "ground".
-        over : number of classes in each mean, and number of all classes
         """
         names = _named_classes(opt)
         total = dict(sums)

@@ -186,10 +186,8 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
     of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
-    boundaries are drawn from the labels if `params.radius` is above 0. The ground truth and
-    predicted labels are scaled by `params.scale`; predictions of another size than the scaled
-    ground truth are resized by the rule `params.resize`. A border of `params.border` pixels is
-    overwritten if `params.border_rule` is "ignore", and otherwise cut off.
+    boundaries are drawn from the labels if `params.radius` is above 0. The module's docstring has
+    the order of the steps.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
@@ -234,13 +232,10 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
     """Draw the boundaries of every class in a label map (H, W), as bool (C, H', W').
 
-    The size (H', W') differs from (H, W) if `params.scaled` is "labels": the labels are then scaled
-    by `params.scale` before boundaries are drawn. If `params.frame` is not 0, the image border
-    first gets the ignored label, so that no class has boundaries there. The boundaries of instances
-    are drawn from the labels without this change, as in py-edge-eval.
-
-    instances (H, W): the instance at each pixel. If given, the boundaries of instances are drawn
-        too.
+    The size (H', W') is scaled if `params.scaled` is "labels". If `params.frame` is not 0, the
+    image border first gets the ignored label, so that no class has boundaries there. The boundaries
+    of instances, where `instances` (H, W) are given, are drawn from the labels without this change,
+    as in py-edge-eval.
     """
     scale = params.scale if params.scaled == "labels" else 1
     for_classes = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -261,7 +256,7 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
     """Return the maps with a border, `params.frame` pixels wide on each side, overwritten.
 
-    In boundary maps (C, H, W), the border becomes 0. In a label map (H, W), it gets the first of
+    In boundary maps (C, H, W), it becomes 0. In a label map (H, W), it gets the first of
     `params.ignored`; if no label is ignored, the map is returned unchanged.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
@@ -353,8 +348,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     ) -> Arrays:
         """Count the matched and the total boundary pixels of each of C classes in one image.
 
-        counter: the function that counts one class: `boundary_counts`, or one that returns further
-            arrays.
+        counter: `boundary_counts`, or a function that returns further arrays of one class.
 
         Returns `thresholds` (T,); the other arrays of `counter` for all classes, such as `matches`
         (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are
@@ -400,7 +394,6 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth, (S,)
         n_classes : number of these classes, (S,)
         per_class : class name -> scores of the class, NaN in data sets without the class
-        over : number of classes in each mean, and number of all classes
         """
         # Annotated boundary pixels (S, C), which are the same at each of T thresholds
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])  # (N, C, T, 4)
@@ -417,10 +410,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """Remove classes without annotated boundaries from `per_class`, and list them in `absent`.
-
-        Raises DataError if no class has an annotated boundary.
-        """
+        """List the classes without annotated boundaries in `absent` instead of `per_class`."""
         per_class = scores["per_class"]
         n_annotated = stack["matches"][..., TOTAL_GT]  # (images, classes, thresholds)
         annotated = np.any(n_annotated, axis=(0, 2)).tolist()
@@ -438,8 +428,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
     """Raise DataError if an image's maps hold something else than a class metric expects.
 
-    A map is either a label map (H, W), the number of a class at each pixel, or a stack (C, H, W),
-    the boundaries of each of C classes. The checks that follow look at the values of the maps.
+    A map is either a label map (H, W), or a stack (C, H, W), the boundaries of each class.
     """
     expected = "boundaries of each class"
     pred_maps = pred.classes

@@ -243,11 +243,10 @@ class Superpixels(NamedTuple):
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
 
-    If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
-    each label is one. In the latter case, DataError is raised if the labels were probably truncated
-    to 8 bits. That is assumed if there are at least 255 different labels from 0 to 255, with 255
-    among them, and more 8-connected components than labels. If the user has set `components` to 0,
-    there must be over _REUSED (1.5) times as many components as labels.
+    DataError is raised if the labels were probably truncated to 8 bits: unless each component is a
+    superpixel (`opt.components` is 4 or 8), if at least 255 different labels from 0 to 255, with
+    255 among them, have more components than labels. If the user has set `components` to 0, there
+    must be over _REUSED times as many.
     """
     label_map = as_label_map(labels)
     if opt.components:
@@ -305,8 +304,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         Returns the values of `measures`, such as `ue`, as float64 (3,): mean, minimum and maximum
         over annotators; the numbers `n_superpixels` and `n_pieces` (8-connected components);
         `compactness`; and `variation`, the explained variation of the photo, which is NaN if there
-        is no photo. Raises DataError if the prediction is not exactly one label map, or if
-        `superpixels` rejects it.
+        is no photo.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -327,17 +325,13 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn if labels seem to be used for several superpixels, and `components` is unset.
-
-        A map is listed if it has over _REUSED (1.5) 8-connected components per label on average.
-        """
+        """Warn if labels seem to be used for several superpixels, and `components` is unset."""
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
-        message = (
-            f"labels of {is_reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
-        )
+        share = f"{is_reused.sum()} of {len(ids)} maps"
+        message = f"labels of {share} lie in several pieces each [{names}]"
         fix = (
             Setting("superpixel.components", 8, "takes each piece as a superpixel"),
             Setting("superpixel.components", 0, "each label, as here"),
@@ -345,11 +339,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the measures of N images, (N,) each.
-
-        The keys are those of the columns: "compactness" and other measures that do not depend on
-        the annotators, and "ue.mean", "ue.min" and "ue.max" over annotators, for example.
-        """
+        """Return the measures of N images, (N,) each, such as "ue.mean" over annotators."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

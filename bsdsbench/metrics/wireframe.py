@@ -81,17 +81,16 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Arrays:
         """Count the pixels of the drawn lines, and match lines and junctions by distance.
 
-        counter: the function that counts the pixels: `boundary_counts`, or one that returns further
-            arrays. Its counts are returned with these:
+        counter: `boundary_counts`, or a function that returns further arrays. Its counts are
+            returned with these:
 
         lines : float64 (L, 4), for each predicted line its score, then 1 if it is a true positive
             at the distance thresholds 5, 10 and 15, else 0
         junctions : float64 (J, 4), the same at 0.5, 1 and 2, by descending score
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        If the prediction or the ground truth has no line coordinates, both arrays are empty and
-        both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
-        `n_junctions` is NaN.
+        Where the prediction or the ground truth has no coordinates of lines (or of junctions), the
+        array is empty and the number is NaN.
         """
         grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
         if "lines" in pred.parts:
@@ -125,8 +124,7 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) if lines fit better with rows and columns exchanged.
 
-        That is, if over 2 n + 1 predicted lines are true positives at the largest distance
-        threshold when rows and columns are exchanged, but only n as given.
+        That is, if over 2 n + 1 predicted lines are then true positives, but only n as given.
         """
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return
@@ -144,12 +142,10 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Compute the scores of pixels, lines and junctions for S data sets.
+        """Compute the scores of pixels, lines and junctions for S data sets, (S,) each.
 
-        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
-
-        Returns the `curve_scores` of the pixels, and `fh`, `aph` (pixels), `sap5`, `sap10`,
-        `sap15`, `msap` (lines) and `map_j` (junctions), float64 (S,).
+        They are the `curve_scores` of the pixels, and `fh`, `aph` (pixels), `sap5`, `sap10`,
+        `sap15`, `msap` (lines) and `map_j` (junctions).
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
@@ -168,13 +164,12 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    lines: the N predicted lines as they are in the file. If the first line occurs again, that line
+    lines: the predicted lines as they are in the file. If the first line occurs again, that line
         and all that follow are padding, and are ignored.
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
     Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
-    LINE_THRESHOLDS, by whether the line is a true positive: its nearest annotated line is closer
-    than the threshold, and is not the match of an earlier line.
+        LINE_THRESHOLDS, by whether the line is a true positive.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
@@ -191,14 +186,12 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     """Match predicted junctions to annotated ones, in descending order of score.
 
-    junctions (N, 3): row, column and score of each predicted junction; coordinates are in cells of
-        `grid`.
-    grid: rows and columns of the grid on which the junctions were predicted.
+    junctions (N, 3): row and column in cells of `grid` (rows, columns), and score.
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
     Returns float64 (N, 4) by descending score: the score, then 1 or 0 for each of
-    JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated, the
-    predictions are not counted, as in L-CNN's program, and the result is (0, 4).
+        JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated,
+        the predictions are not counted, as in L-CNN's program, and the result is (0, 4).
     """
     if not len(annotated):
         return np.zeros((0, 4))
@@ -211,9 +204,8 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
-    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
-    grid is probably larger. `where` names the file in the message.
+    They are if none exceeds 1, unless all ends are 0 (fractions of the image size?), and if one
+    exceeds the grid (rows, columns) by more than SLACK cells.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -247,8 +239,7 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
     A prediction is a true positive if its nearest annotation (the first of several equally near) is
     closer than the threshold, and no earlier prediction was matched to the same annotation.
 
-    distance (P, M): the distance of each prediction from each of M annotations, with predictions in
-        the order in which they are matched.
+    distance (P, M): the distance of each prediction from each of M annotations.
     """
     is_hit = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
@@ -265,13 +256,12 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     """Compute interpolated average precision at three distance thresholds for S data sets.
 
-    The predictions of all images are ranked together by score; equal scores keep the images' order.
-    Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
-
     predictions (N, L, 4): for each predicted line or junction of N images the score, then 1 or 0
         for each threshold, by whether it is a true positive; padded with rows of NaN.
     n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
-    weights (S, N): how often each image occurs in each of S data sets.
+
+    The predictions of all images are ranked together by score; equal scores keep the images' order.
+    Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 

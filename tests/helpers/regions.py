@@ -11,7 +11,7 @@ from bsdsbench.scores.ratios import f_measure
 
 def humans(gt):
     """Each annotator of an image against the others."""
-    return Counts(**RegionMetric().count_humans(gt, Protocol(), None))
+    return Counts(**RegionMetric().count_image(None, gt, Protocol()))
 
 
 def against(seg, *gts):

@@ -12,7 +12,6 @@ from bsdsbench.metrics.base import (
     Column,
     Metric,
     ValuesMetric,
-    at_least_two,
     over,
 )
 from bsdsbench.metrics.optional import (
@@ -73,7 +72,11 @@ def test_what_is_not_said_is_not_there():
     [
         (lambda: SHARE.count_image(None, WIDE, PROTOCOL), DataError, "share"),
         (lambda: SHARE.score([RECORDS[0], bb.ImageRecord("c", (3, 4))], PROTOCOL), DataError, "c "),
-        (lambda: at_least_two(WIDE, 1), DataError, "^g: 1"),
+        (
+            lambda: registry.get("boundary").count_image(None, WIDE, PROTOCOL),
+            DataError,
+            "^g: 1 annotator",
+        ),
         (
             lambda: SHARE.options_of(bb.Protocol(options={"share": {"x": 1}})),
             ProtocolError,
@@ -92,7 +95,6 @@ def test_a_score_is_of_sums_with_each_image_once():
     assert (score.share, score.part.deep.share, score["n_images"]) == (3 / 6, 3 / 6, 2)
     assert "over" not in score
     assert [*counts_by_image(RECORDS, "share")] == ["a", "b"]
-    at_least_two(WIDE, 2)
 
 
 def test_a_mean_over_fewer_says_over_how_many():

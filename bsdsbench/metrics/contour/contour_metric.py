@@ -130,9 +130,9 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
-        IoU and Dice are always included. Each size that an option lists has a key of its own, as in
-        {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff distances, the percentile replaces
-        "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}.
+        IoU and Dice are always included. Each size that an option lists has a key of its own, such
+        as "trimap@3". In the keys of Hausdorff distances, the percentile replaces "%":
+        "hd95-pooled".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, size_option) in _MEASURES_OF_GROUP.items():
@@ -208,15 +208,11 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells (C, widths, 3): the same for the inner boundaries of masks, for Boundary IoU
-    near (C, radii, 2), outline (C, 2): pixels of outlines in pred and in gt, for F: those within a
-        radius of the other outline, and all
+    shells, near, outline: the counts of `_count_boundaries`, with a row for each class
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    If scores are means over the objects of videos (`opt.mean` is "sequences"), objects are followed
-    from frame to frame. So `objects` is added, a row with the number, areas and measures of each
-    instance, and `absent` (M,), the measures of an instance that is in neither map. If all pixels
-    are void, no measure is defined. Raises DataError if an array does not fit the options.
+    If `opt.mean` is "sequences", `_object_counts` are added. If all pixels are void, no measure is
+    defined. Raises DataError if an array does not fit the options.
     """
     # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both.
     # The class and the number of each label follow
@@ -256,9 +252,9 @@ def _object_counts(
     areas (n, 2): the number of pixels of each object in pred, and in gt.
     values (n, M): the measures of each object, in the order of `opt.measures()`.
 
-    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures
-    of an object that is in neither map. Raises DataError if the objects are not paired by number,
-    or have classes.
+    Returns `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures of an
+    object that is in neither map. Raises DataError unless objects are paired by number and have no
+    classes.
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
@@ -276,12 +272,10 @@ def _object_counts(
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the boundary pixels of each of n labels, for Boundary IoU and DAVIS' F.
 
-    Returns a dict of int64 arrays:
-
     shells (n, widths, 3): the pixels of the label's inner boundary in both maps, in pred, and in
-        gt, for each width in `opt.boundary_sizes`; no widths without the group "boundary-iou"
-    near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each
-        radius in `opt.davis_bounds` of its outline in the other map; no radii without "davis"
+        gt, for each of `opt.boundary_sizes`; no widths without the group "boundary-iou"
+    near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each of
+        `opt.davis_bounds` of its outline in the other map; no radii without the group "davis"
     outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
     """
     n = compared.pair.n
@@ -304,10 +298,7 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
 class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap."""
 
-    name = "contour"
-    title = "Contours of masks"
-    version = 4
-    options = ContourOptions
+    name, title, version, options = "contour", "Contours of masks", 4, ContourOptions
     ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
     link_images = staticmethod(sequences.follow_objects)
@@ -323,11 +314,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """Return the keys of the columns that tables show by default, or None for all columns.
-
-        By default, these are Dice, IoU and one column each for Boundary IoU, the Hausdorff
-        distance, ASSD and NSD. If the user chose the option `groups`, tables show all columns.
-        """
+        """Return the keys of the columns that tables show by default: all for chosen `groups`."""
         if opt.groups != _GROUPS[:-1]:  # not the default
             return None
         biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
@@ -355,10 +342,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Raise DataError if means are over sequences, and the images do not form sequences.
-
-        ids: the image ids. stack: the counts of the images. There are never warnings to return.
-        """
+        """Raise DataError if means are over sequences, and the images do not form sequences."""
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -368,15 +352,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> ScoreTree:
         """Compute the scores for S data sets, as arrays (S,).
 
-        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
-
-        Returns a dict with these entries:
-
         key of each measure : the mean over the pairs of masks of each class, then over classes; if
-            `opt.mean` is "sequences", over the frames of each object, then over objects, and the
-            other scores of `_sequence_scores` are added
-        over : key -> "pairs" or "classes" -> (S, 2), the number of values that the mean includes,
-            and the number of values that it could include
+            `opt.mean` is "sequences", over the frames of each object, then over objects, with the
+            other `_sequence_scores`
+        over : key -> "pairs" or "classes" -> (S, 2), how many values the mean includes, out of how
+            many
         pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
@@ -387,7 +367,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
         keys = tuple(opt.measures())  # of M measures
         n_defined = total["value_count"]  # (S, C, M)
-        n_possible = _possible_values(total, weights, opt)  # (S, C, M)
+        # How many values each mean could include: one for each image if masks are compared, else
+        # one for each pair that is not empty in both maps, unless a convention defines that too
+        n_pairs = total["pairs"].sum(axis=2)  # (S, C)
+        if opt.unit == "class" and not opt.classes:
+            n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
+        n_possible = np.maximum(n_pairs[:, :, None], n_defined)  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
@@ -413,33 +398,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return scores
 
 
-def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
-    """Return how many values the mean of each measure would include if all were defined, (S, C, M).
-
-    If there is one mask per image, this is the number of images; otherwise, it is the number of
-    pairs of masks that are not both empty.
-
-    total: sums over the images of each of S data sets, such as "pairs" (S, C, 3), the number of
-        masks in both maps, only in pred and only in gt; and "value_count" (S, C, M), the number of
-        masks for which each measure is defined.
-    weights (S, N): how often each image occurs in each data set.
-    """
-    n_pairs = total["pairs"].sum(axis=2)  # (S, C)
-    is_mask_per_image = opt.unit == "class" and not opt.classes
-    if is_mask_per_image:
-        n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
-    # Not less than the defined values: some conventions define the measures of two empty masks
-    return np.maximum(n_pairs[:, :, None], total["value_count"])
-
-
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return a dict of M measures, key -> (S,), and the entry "over", how much each mean includes.
+    """Return M measures, key -> (S,), and the entry "over", key -> "pairs" -> (S, 2).
 
     values (S, M): the means of the measures over pairs of masks.
-    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many. In "over",
-        they become key -> "pairs" -> (S, 2).
+    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many.
     """
     n_pairs = {key: (n_defined[:, m], n_possible[:, m]) for m, key in enumerate(keys)}
     return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
@@ -448,12 +413,7 @@ def _measure_scores(
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
-    total: numbers of pixels of C classes, summed over the images of each of S data sets:
-
-    areas (S, C, 3): pixels of the masks that are in both maps, in pred, and in gt
-    shells (S, C, widths, 3): the same for the inner boundaries of masks, for each width
-    outline (S, C, 2): pixels of the outlines in pred, and in gt
-    near (S, C, radii, 2): those within a radius of the outline in the other map
+    total: the counts of `_contour_counts`, summed over the images of S data sets: (S, C, ...).
 
     Returns score key -> (S, C), NaN where both maps are empty.
     """
@@ -473,13 +433,11 @@ def _sequence_scores(
 ) -> ScoreTree:
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
-    means: `mean`, `recall` and `decay` (S, M) of M measures, and `objects` (S,), the number of
-        objects, from `sequence_means`.
-    keys: the keys of the M measures.
+    means: the statistics of M measures from `sequence_means`. keys: the keys of the M measures.
 
     The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
-    an empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean
-    of J (the IoU) and F, where F is taken at the first of `davis_bounds`.
+    an empty "over". The group "davis" adds `f_recall`, `f_decay` and `jf`, the mean of J (the IoU)
+    and F, where F is taken at the first of `davis_bounds`.
     """
     scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))
     scores |= {"over": {}, "objects": means["objects"]}  # "over" would count masks, not objects

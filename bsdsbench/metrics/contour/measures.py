@@ -24,9 +24,9 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantil
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return the radius in pixels within which DAVIS' F matches outlines in an image of `shape`.
+    """Return the radius in pixels of DAVIS' F: `bound`, or a fraction of the diagonal if below 1.
 
-    A `bound` below 1 is a fraction of the image diagonal, and is rounded up to whole pixels.
+    A fraction is rounded up to whole pixels.
     """
     return float(bound if bound >= 1 else math.ceil(bound * math.hypot(*shape)))
 
@@ -52,8 +52,8 @@ def dice(counts: Map) -> F8:
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
     """Compute the F-measure of the outlines of each of n labels, float64 (n,).
 
-    Precision is the share of the points of pred's outline within `radius` of gt's outline, and
-    recall the share of the points of gt's outline within `radius` of pred's.
+    Precision and recall are the shares of the points of pred's and of gt's outline within `radius`
+    of the other outline.
     """
     limit = with_tolerance(radius)  # slightly larger, so that rounding errors do not decide
     shares = [ratio(o.counts(o.distance <= limit), o.n) for o in outlines]  # of pred, of gt
@@ -61,12 +61,7 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
-    """Compute Pratt's figure of merit of each of n labels, float64 (n,).
-
-    This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
-    distance to gt's outline, divided by the larger outline's number of points. The value has no
-    meaning for a label without an outline in pred or in gt; the caller replaces it.
-    """
+    """Compute Pratt's figure of merit of each of n labels, float64 (n,), see `measure`."""
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n))
@@ -77,11 +72,11 @@ def _hausdorff(
 ) -> F8:
     """Compute the Hausdorff distance at a percentile for each of n labels, float64 (n,).
 
-    It is NaN if either outline is empty. `definition` is one of:
-
     - "pooled": the percentile of the distances of both outlines together
     - "directed": the larger of the two outlines' percentiles
     - "area": as "directed", with each point weighted by the contour length that it stands for
+
+    It is NaN if either outline is empty.
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
@@ -120,8 +115,7 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     """Compute the average symmetric surface distance of each of n labels, float64 (n,).
 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
-    two outlines' mean distances ("directed"). The value has no meaning for a label without an
-    outline in pred or in gt; the caller replaces it.
+    two outlines' mean distances ("directed").
     """
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
@@ -134,8 +128,7 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
     It is the share of the length of both contours ("area") or of the points of both outlines
     ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
-    points ("mean"). The value has no meaning for a label without an outline in pred or in gt; the
-    caller replaces it.
+    points ("mean").
     """
     # For pred and for gt: the length or number of points within the tolerance, and in all, (n,)
     near, total = list[Any](), list[Any]()
@@ -162,7 +155,7 @@ def cldice(skeletons: Map) -> F8:
 
 
 class _Definition(NamedTuple):
-    """How a measure of `TABLE` is computed."""
+    """The way in which a measure of `TABLE` is computed."""
 
     inputs: str  # the counts or outlines that it needs, a name for `Compared.inputs`
     value_of: Callable[[Any, float], F8]  # (these inputs, size) -> value of each label (n,)
@@ -196,8 +189,9 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure of two maps for each of their n labels, float64 (n,).
 
     name: a key of `TABLE`. size: its width, radius, percentile or tolerance, as in `measure`.
-    empty: a key of `CONVENTIONS`. The convention sets the value of a label for which one or both
-        maps lack what is compared: pixels, an outline or a skeleton.
+    empty: a key of `CONVENTIONS`. Functions of outlines have no meaning for a label for which one
+        or both maps lack what is compared (pixels, an outline or a skeleton); the convention sets
+        its value.
     """
     definition = TABLE[name]
     inputs = compared.inputs(definition.inputs, size)

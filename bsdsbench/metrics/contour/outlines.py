@@ -53,9 +53,7 @@ BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 class Compared:
     """Two label maps, and the areas and outlines of their labels (computed on first use, cached).
 
-    pair: the two maps, with n labels.
-    spacing: the distances between rows and between columns. If they are not finite and above 0,
-        DataError is raised.
+    spacing: the distances between rows and between columns, which must be finite and above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -79,10 +77,7 @@ class Compared:
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
-        """Sum numbers of pixels for each label: in both maps, in pred and in gt, int64 (n, 3).
-
-        pixels: the number of pixels for each pair of labels (in pred, in gt) in `_overlaps`.
-        """
+        """Sum `pixels`, one number for each pair of `_overlaps`, over labels as in `areas`."""
         pred, gt = self._overlaps.pred, self._overlaps.gt  # the labels of each pair
         in_both = np.where(pred == gt, pred, -1)
         sums = np.zeros((self.pair.n, 3), np.int64)
@@ -95,10 +90,11 @@ class Compared:
         """Count the pixels of each label's inner boundary, for Boundary IoU.
 
         The inner boundary consists of the pixels that repeated erosion with a 3 x 3 square removes.
-        `size` is the number of erosions or, if below 1, a fraction of the image diagonal.
+        `size` is the number of erosions (rounded down) or, if below 1, a fraction of the image
+        diagonal, rounded (halves to even) to at least one pixel.
 
         Returns int64 (n, 3): for each label, the number of these pixels in both maps (at the same
-        place), in pred, and in gt.
+            place), in pred, and in gt.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -110,14 +106,9 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of all labels in pred and in gt, two `OutlinePoints` (cached).
+        """Return the outlines of all labels in pred and in gt (cached).
 
-        These give each point's distance to the outline of its label in the other map, and the
-        length of the contour in the 2 x 2 pixels around the point (0 for a rim).
-
-        kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels
-            that differ from their right, lower or lower-right neighbour) or "corner" (corners of
-            pixels at which the contour passes).
+        kind: "rim", "side" or "corner", see `trace`.
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
@@ -135,10 +126,7 @@ class Compared:
         return self._outlines[kind, steps]
 
     def _trimap_areas(self, width: float) -> I8:
-        """Count pixels as in `areas`, but only those at most `width` from another label of gt.
-
-        Raises DataError if `width` is not positive and finite.
-        """
+        """Count pixels as in `areas`, but only those at most `width` from another label of gt."""
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
         is_near = self._squared_distance_to_other_label <= with_tolerance(width * width)
@@ -154,13 +142,10 @@ class Compared:
     def inputs(self, what: str, size: float) -> Any:
         """Return the counts or outlines from which a measure of n labels is computed.
 
-        `what` is one of these names; only "shells" and "trimap" use `size`:
-
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
         - "shells": the same for the inner boundary of each label, of width `size`
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
-        - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
-          label in the other map, and all, int64 (n, 2, 2)
+        - "skeletons": `skeleton_pixels`, int64 (n, 2, 2)
         - "rim", "side", "corner": the outlines of pred and gt by one of three definitions, with
           distances in the unit of `spacing`; or "rim in pixels" and so on, in pixels
         """
@@ -204,7 +189,6 @@ def _contour_lengths(steps: Spacing) -> F8:
 
     The contour joins the midpoints between neighbouring pixels that differ. The index of a pattern
     has the bits 8, 4, 2, 1 for the upper left, upper right, lower left and lower right pixel.
-    `steps` are the distances between rows and between columns.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)  # one pixel differs from the other three
@@ -227,12 +211,7 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
-    """Return the width in pixels of the inner boundary of Boundary IoU.
-
-    A `size` below 1 is a fraction of the image diagonal; the width is rounded (halves to even) to
-    at least one pixel. A larger `size` is rounded down. Raises DataError if `size` is not positive
-    and finite.
-    """
+    """Return the width in pixels of the inner boundary of Boundary IoU, see `Compared.shells`."""
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
     return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
@@ -242,7 +221,7 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     """Count the pixels of every label's skeleton (centre line) in two label maps (H, W).
 
     Returns int64 (n_labels, 2, 2): for pred and for gt, the skeleton pixels that have the same
-    label in the other map, and all skeleton pixels. Pixels labelled -1 belong to no label.
+        label in the other map, and all skeleton pixels. Pixels labelled -1 belong to no label.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize

@@ -91,7 +91,7 @@ def as_pair(
     """Check two masks or two label maps (H, W), and renumber their labels from 0; -1 is no class.
 
     classes: number of classes, with the labels first .. first + classes - 1. If None, the maps are
-        masks, whose only label becomes 0.
+        masks, whose only label becomes 0. Large masks are cropped to the box around both.
     ignored: labels that are no class. Where `gt` has one (void pixels), both maps become -1.
     first: label of the first class. If it is above 0, label 0 is no class.
 
@@ -99,7 +99,15 @@ def as_pair(
     such a map or has another label, and ShapeError if the shapes differ.
     """
     if classes is None:
-        return _pair_of_masks(as_masks(pred, gt, ignored))
+        masks = as_masks(pred, gt, ignored)
+        box: tuple[slice, ...] = ()  # no cropping
+        if masks.pred.size > _LARGEST_UNCROPPED:
+            in_either = masks.pred | masks.gt
+            # A single pixel if both masks are empty
+            box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
+        # The int8 view of a bool mask is 1 inside and 0 outside
+        labels = [np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks]
+        return LabelPair(labels[0], labels[1], 1, masks.pred.shape)
     pred_map, gt_map = as_label_maps(pred, gt)
     labels_of_classes = range(first, first + classes)
     new_pred = _number_classes(pred_map, labels_of_classes, ignored, PRED_SIDE)
@@ -114,11 +122,9 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
     classes: labels of the classes. If they start above 0, label 0 stands for no class.
-    ignored: other labels that stand for no class. VOID, the value of void pixels in int64 maps,
-        need not be among them.
-    what: "prediction" or "ground truth". A prediction that is -1 everywhere is accepted as empty.
-
-    Raises DataError, which begins with `what`, for any other label.
+    ignored: other labels that stand for no class, besides VOID.
+    what: "prediction" or "ground truth", with which errors begin. A prediction that is -1
+        everywhere is accepted as empty.
     """
     # Label that stands for no class -> a remark on it in the error message
     remarks: dict[float, str] = {0: ""} if classes.start else {}
@@ -146,26 +152,10 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     return numbers
 
 
-def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to a pair of label maps, with 0 in the mask and -1 outside.
-
-    Large masks are cropped to the box around both, which saves time.
-    """
-    box: tuple[slice, ...] = ()  # no cropping
-    if masks.pred.size > _LARGEST_UNCROPPED:
-        in_either = masks.pred | masks.gt
-        # A single pixel if both masks are empty
-        box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
-    # The int8 view of a bool mask is 1 inside and 0 outside
-    pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
-    return LabelPair(pred, gt, 1, masks.pred.shape)
-
-
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False where `gt` is one of `ignored`.
 
-    Raises DataError if an array has no pixels or is not binary, and ShapeError if the shapes
-    differ.
+    Raises DataError if an array has no pixels or is not binary.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
@@ -177,10 +167,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
 
 
 def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a binary array (H, W), of bool, 0 and 1 or 0 and 255, to a bool mask.
-
-    Raises DataError, which begins with `what`, for any other array, such as a label map.
-    """
+    """Convert a binary array (H, W), of bool, 0 and 1 or 0 and 255, to a bool mask."""
     array = given_array(values, what)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
@@ -199,9 +186,9 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Overlaps:
     """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
-    In the `Overlaps` that are returned, classes are numbered from 0, and -1 means no class. In
-    masks, the object is class 0. Void pixels have class -1 in label maps, and are removed from
-    masks. A pair with a -1 can occur several times, as several labels can stand for no class.
+    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
+    have class -1 in label maps, and are removed from masks. A pair with a -1 can occur several
+    times, as several labels can stand for no class.
     """
     if not opt.classes:
         masks = as_masks(pred, gt, opt.ignored)
@@ -227,17 +214,14 @@ class ClassedPair(NamedTuple):
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
-    """Renumber two maps (H, W) so that the masks to compare have the same label in both.
+    """Renumber two maps (H, W) so that the masks to compare have the same label 0 .. n - 1 in both.
 
     `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
-    with the same number ("id"), or instances that `match_regions` pairs ("instance").
+        with the same number ("id"), or instances that `match_regions` pairs ("instance"). An
+        instance without a partner gets a label that the other map lacks. Instances that lie only on
+        void pixels are left out.
 
-    An instance without a partner gets a label that the other map lacks. Instances that lie only on
-    void pixels are left out.
-
-    Returns the two maps with the labels 0 .. n - 1 (-1: no mask), the class index (n,) of each
-    label, and the instance number (n,) of each label, or None unless `opt.unit` is "id". Raises
-    DataError if an array does not fit the options, and ShapeError if the shapes differ.
+    Raises DataError if an array does not fit the options, and ShapeError if the shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
@@ -307,9 +291,7 @@ class Instances(NamedTuple):
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions (instances) of two instance maps (H, W), and the overlaps of their values.
 
-    In the result, void pixels and crowds (groups of objects that are not annotated one by one) are
-    in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
-    and `excused` the share of its pixels that are void or on a crowd of its class.
+    Void pixels and crowds (groups of objects that are not annotated one by one) are in no region.
 
     With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
     for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
@@ -345,9 +327,9 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
     Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
-    whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
-    that are not annotated one by one. It becomes a value that the caller reads as a crowd. The
-    label of any other class gets the number n = 0, so that the class is a single region.
+    whose objects have numbers (it is in `opt.things`) stands for a crowd, and becomes a value that
+    `find_instances` reads as one. The label of any other class gets the number n = 0, so that the
+    class is a single region.
 
     With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
     objects, 7 becomes 7000, and 26, the class with the index 19, becomes the crowd 255980.
@@ -363,7 +345,7 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the index, counted from 0, of the class of each value class x divisor + number.
+    """Return the index, from 0, of the class of each value class x divisor + number.
 
     If `opt.divisor` is 0, values are numbers without a class, and the index is 0 for all.
     """
@@ -375,18 +357,36 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
-        have at a common pixel.
-    what: "prediction" or "ground truth".
+    values (overlaps,): the value in this map of each overlap.
+    what: "prediction" or "ground truth", with which errors begin.
 
-    Neither void values (VOID, and those that `opt` ignores) nor others such as 0, the background,
-    are regions. The difference: `find_instances` leaves out void pixels of the ground truth.
-
-    Raises DataError, which begins with `what`, if a value is not a valid instance.
+    Void values (VOID, and those that `opt` ignores) are no regions, nor is the background: class 0
+    if the first class is above it, and without a divisor 0 and -1. A prediction that is -1
+    everywhere is empty. Raises DataError if a value is not a valid instance.
     """
     if opt.divisor:  # a value is class x divisor + number, and ignored values are classes
-        void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
-        is_none = _is_no_region(values, void, opt, what)
+        first, last = opt.first, opt.first + max(len(opt.classes), 1) - 1
+        classes = values // opt.divisor
+        void = (values == VOID) | np.isin(classes, opt.ignored)
+        # A value below the divisor is a class without a number, unless it is a number of class 0:
+        # if there is a class 0, only the labels of classes are taken for one
+        is_label = (values > 0) & (values < opt.divisor) & ((first > 0) | (values <= last))
+        if opt.things is None and is_label.any():
+            raise DataError(
+                f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
+                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+                "have instances; instances of a class 0: things=[])"
+            )
+        is_none = void | ((classes == 0) & (first > 0))
+        if what == PRED_SIDE and values.max() < 0:
+            is_none = values == -1
+        is_wrong = ~is_none & ((classes < first) | (classes > last))
+        if is_wrong.any():
+            value = int(values[is_wrong][0])
+            has = f"class {value // opt.divisor}"
+            if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
+                has = f"value {value} is {has}"
+            raise DataError(f"{what}: {has}, expected {first} .. {last}")
     else:  # a value is the number of an instance
         # Only the annotators' ignored values mean void. A predicted instance may have any number
         ignored = opt.ignored if what == GT_SIDE else ()
@@ -402,44 +402,6 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     if is_none.any():  # ids[0] is -1, of no region: drop it, so that no region has the number -1
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
-
-
-def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return True for each value of a map that stands for no region, bool (overlaps,).
-
-    Values are class x divisor + number. These stand for no region: ignored values; values of class
-    0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
-
-    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
-        have at a common pixel.
-    void (overlaps,): True for ignored values.
-    what: "prediction" or "ground truth".
-
-    Raises DataError, which begins with `what`, for an unknown class and, if `opt.things` is None,
-    for a class label without a number (a value below the divisor).
-    """
-    last = opt.first + max(len(opt.classes), 1) - 1
-    classes = values // opt.divisor
-    # A value below the divisor is a class without a number, unless it is a number of class 0: if
-    # there is a class 0, only the labels of classes are taken for one
-    is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
-    if opt.things is None and is_label.any():
-        raise DataError(
-            f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
-            "class alone, or a group, as in Cityscapes: things='...' names the classes that "
-            "have instances; instances of a class 0: things=[])"
-        )
-    is_none = void | ((classes == 0) & (opt.first > 0))
-    if what == PRED_SIDE and values.max() < 0:  # -1 everywhere: an empty prediction
-        is_none = values == -1
-    is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
-    if is_wrong.any():
-        value = int(values[is_wrong][0])
-        has = f"class {value // opt.divisor}"
-        if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
-            has = f"value {value} is {has}"
-        raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
-    return is_none
 
 
 class RegionPairs(NamedTuple):
@@ -460,12 +422,8 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     - "one-to-one": as many of the pairs of "iou" as possible, with each region in at most one
     - "id": regions with the same number, even if they do not overlap
 
-    Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd (a group of
-    objects that are not annotated one by one) count in the union. Source: panopticapi,
-    evaluation.py.
-
-    Returns the indices of both regions of each pair, ascending by the annotated region, with the
-    number of pixels that they share, and their IoU.
+    Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd count in
+    the union. Source: panopticapi, evaluation.py.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)

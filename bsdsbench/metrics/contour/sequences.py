@@ -100,12 +100,7 @@ def follow_objects(stack: Stack) -> Stack:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if frames cannot be grouped into sequences, or predict unknown objects.
 
-    ids: the N image ids. stack: from `follow_objects`. The errors are:
-
-    - numbered names without folders have several prefixes, such as "cat_01" and "dog_01"
-    - the image ids and the ids of the ground truth give different numbers of sequences
-    - an object is predicted that is annotated in no frame of its sequence
-    - `skip_ends` is True, and a sequence has fewer than three frames
+    ids: the N image ids. stack: from `follow_objects`. skip_ends: as in `ContourOptions`.
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     beginnings = sorted({match[1] for match in numbered if match})  # the text before the number
@@ -138,12 +133,10 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
     """Compute DAVIS' statistics: over the frames of each object, then averaged over all objects.
 
-    stack: from `follow_objects`. Its "tracks" (N, K, M) hold the M measures of the k-th object of
-        the frame's sequence in each of N frames.
+    stack: N frames with M measures, from `follow_objects`.
     weights (S, N): how often each frame occurs in each of S data sets.
-    skip_ends: whether to leave out the first and last frame of each sequence.
 
-    Returns a dict of float64 arrays, in which statistics without any frame are NaN:
+    Returns float64 arrays, in which statistics without any frame are NaN:
 
     mean : (S, M), the mean of each measure
     recall : (S, M), the share of frames in which the measure exceeds 0.5
@@ -179,8 +172,7 @@ def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
 
     weights (S, F): how often each of F frames occurs in each of S data sets.
     values (F, objects, M): the measures of each object in each frame.
-    position (F,): the index of each frame in the sequence, from 0 to n_frames - 1.
-    n_frames: the number of frames of the sequence, which may be more than F.
+    position (F,): the index of each frame in the sequence, which has n_frames >= F frames.
 
     Returns float64 (S, objects, M), with NaN where a quarter has no value.
     """

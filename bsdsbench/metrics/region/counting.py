@@ -117,7 +117,13 @@ def region_counts(
     given = gts.segmentations if isinstance(gts, GroundTruth) else gts
     annotators = Annotators.of(given_list(given, "ground truth", "label maps or a GroundTruth"))
     if not isinstance(pred, Prediction):
-        pred = _to_prediction(pred, annotators.shape)
+        array = given_array(pred, "prediction")
+        if array.dtype.kind in "iub":  # one label map (H, W), or several (n, H, W)
+            pred = Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
+        elif array.shape == tuple(2 * n + 1 for n in annotators.shape):
+            pred = Prediction("prediction", ucm2=array)
+        else:
+            pred = Prediction("prediction", soft=array)
     thresholds = proto.threshold_array()
     if pred.kind == "segs":
         thresholds = np.arange(1.0, len(pred.segs) + 1)
@@ -141,21 +147,6 @@ def region_counts(
     return Counts(thresholds=thresholds, n_pixels=n_pixels, best_covered_gt=covered, **curves)
 
 
-def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
-    """Convert an array to a Prediction, whose kind depends on the dtype and the shape.
-
-    - Integer or bool: one label map (H, W), or several (n, H, W)
-    - Float (2H + 1, 2W + 1), where `shape` (H, W) is the ground truth's: an ultrametric contour map
-    - Any other float: a soft boundary map
-    """
-    array = given_array(pred, "prediction")
-    if array.dtype.kind in "iub":
-        return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
-    if array.shape == tuple(2 * n + 1 for n in shape):
-        return Prediction("prediction", ucm2=array)
-    return Prediction("prediction", soft=array)
-
-
 class _TablePair(NamedTuple):
     """Overlaps of predicted and annotated regions at one threshold, for two region definitions."""
 
@@ -168,10 +159,8 @@ def _tables_at_thresholds(
 ) -> Iterator[_TablePair]:
     """Yield the overlaps of predicted and annotated regions at each threshold, in ascending order.
 
-    `pred` is one of three kinds of prediction. Given label maps ("segs") count as one threshold
-    each. An ultrametric contour map ("ucm2") or a soft boundary map is partitioned into regions at
-    each threshold of the protocol. Raises DataError for a soft map that is not all zeros if
-    `protocol.regions_from_soft` is False.
+    Given label maps ("segs") count as one threshold each. An ultrametric contour map ("ucm2") or a
+    soft boundary map is partitioned into regions at each threshold of the protocol.
     """
     if pred.kind == "ucm2":
         yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -218,9 +207,9 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """Yield the overlap table of a region hierarchy at each of `n_levels` ascending thresholds.
 
-    The rows of a table are the regions at a threshold. Regions only merge as the threshold rises,
-    so pixels are counted at the first threshold alone, and rows are added up for later tables. If
-    no regions merge at a threshold, the previous table object is yielded again.
+    Regions only merge as the threshold rises, so pixels are counted at the first threshold alone,
+    and rows are added up for later tables. If no regions merge at a threshold, the previous table
+    object is yielded again.
 
     levels (2, H, W): for each pixel, the index of the threshold from which on it is in one region
         with its right neighbour (levels[0]) and with its lower neighbour (levels[1]).
@@ -245,11 +234,9 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
-    There are two tables at each threshold: of the 8-connected regions of the official program, and
-    of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are the
-    same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns, and
-    contours between them. Raises ShapeError for another shape, and DataError if the value at an
-    image pixel, normally 0, is above the first threshold.
+    If the 8-connected regions of the official program and the 4-connected ones of SEISM agree at
+    all thresholds, both tables are the same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the
+    image at odd rows and columns, where it is normally 0, and contours between them.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -271,11 +258,8 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
-    The rows of `table` are its regions, the columns the regions of all A annotators.
-
-    Returns a dict of name -> value, such as "pri" -> 0.93, averaged over annotators except for
-    these: `covered_gt` and `covered_pred`, the areas of the annotated (predicted) regions times
-    their best IoUs, summed over regions; and `best_gt` (G,), the best IoU of each annotated region.
+    Besides the measures of the module's docstring, the result has `best_gt` (G,), the best IoU of
+    each annotated region.
     """
     gts, n_pixels = table.gts, table.n_pixels
     # For each annotator (A,): `squares` holds sum x^2 and `bits` sum x log2 x, where x is the area
@@ -301,14 +285,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of SEISM, the program of Pont-Tuset and Marques, for one segmentation.
-
-    The rows of `table` are its regions, the columns the regions of all A annotators.
-
-    Returns name -> value, such as "fop_recall" -> 0.41. The numbers of pixels ("hamming_gt",
-    "hamming_pred", "bgm") are summed over annotators. "fop" (objects and parts) compares the
-    segmentation with all annotators together. The others are means over annotators.
-    """
+    """Compute the measures of SEISM (Pont-Tuset and Marques) for one segmentation."""
     gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
     overlaps, n_annotators = table.overlap_sums, len(gts.labels)  # sums for each annotator, (A,)
     all_pixels = n_pixels * n_annotators
@@ -356,8 +333,7 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
 def _voi(table: OverlapTable) -> F8:
     """Compute the variation of information with each annotator in bits, float64 (A,).
 
-    It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N for the areas a of predicted regions, b
-    of annotated regions, n of their overlaps, and N pixels. Rounding could make it negative.
+    It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N. Rounding could make it negative.
     """
     pred_bits, gt_bits = table.area_sums.bits, table.gts.area_sums.bits
     bits = pred_bits + gt_bits - 2.0 * table.overlap_sums.bits

@@ -24,16 +24,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
-from bsdsbench.metrics.base import (
-    IMAGES,
-    Arrays,
-    Column,
-    Metric,
-    ScoreTree,
-    Symptoms,
-    Texts,
-    at_least_two,
-)
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Symptoms, Texts
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
@@ -64,9 +55,7 @@ _AVERAGED_FOR_HUMANS = (*MEANS, "fop_precision", "fop_recall", "pair_precision",
 def _image_curves(counts: Stack) -> dict[str, F8]:
     """Return measures that are averaged over images: name -> values of N images, (N, T).
 
-    Counted distances in pixels ("bgm", "hamming_gt", "hamming_pred") are sums over annotators, and
-    are divided by the total area of all annotators' maps. "van_dongen" is the sum of both Hamming
-    distances, divided by twice that area, and "voi_per_log_area" is VOI / log2(pixels).
+    Distances in pixels are sums over annotators, and become shares of the area of all their maps.
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -88,8 +77,8 @@ def _mean_scores(
     highest: True if larger values are better.
 
     Returns, for S data sets: `ods`, the mean at the best common threshold; `ods_threshold`; `ois`,
-    the mean at each image's best threshold; `at_grid_end`, True if the first or last of several
-    thresholds is a best one, (S,) each; and `curve` (S, T), the mean at each threshold.
+        the mean at each image's best threshold; `at_grid_end`, True if the first or last of several
+        thresholds is a best one, (S,) each; and `curve` (S, T), the mean at each threshold.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -111,9 +100,9 @@ def _mean_scores(
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
-    Precision and recall are averaged over images before F is computed: at the best common threshold
-    (ODS), or at the threshold where each image has its largest F (OIS). Of equally good thresholds
-    the first is used. `curve` holds the mean precision and recall; other scores are (S,).
+    Both are averaged over images before F is computed: at the best common threshold (ODS), or at
+        the threshold where each image has its largest F (OIS). Of equally good thresholds the first
+        is used. `curve` holds the mean precision and recall; other scores are (S,).
     """
     images = np.arange(len(recall))
     best_index = f_measure(precision, recall).argmax(axis=1)  # of each image
@@ -161,9 +150,7 @@ def _columns_of(
 ) -> Iterator[Column]:
     """Yield one column per measure and score, such as "pri.ods" with the title "PRI ODS".
 
-    measures: path of a measure in the scores -> its heading in tables, such as "pri" -> "PRI".
-    scores: keys of its scores, such as "ods".
-    lower: True if smaller values are better. shown: in which tables, as in `Column`.
+    measures: path of a measure in the scores -> its heading. scores: keys, such as "ods".
     """
     for path, heading in measures.items():
         for score in scores:
@@ -237,12 +224,12 @@ class RegionMetric(Metric[None]):
 
         Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` are
         averaged over annotators, and counts in pixels or regions are summed. The only threshold is
-        1. Raises DataError if there are fewer than two annotators.
+        1.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
-        at_least_two(gt, len(maps))
+
         counts = [region_counts(maps[k], maps[:k] + maps[k + 1 :]) for k in range(len(maps))]
         sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
         means = {name: sums[name] / len(maps) for name in _AVERAGED_FOR_HUMANS}
@@ -251,12 +238,7 @@ class RegionMetric(Metric[None]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
         """Compute the scores of each measure for S data sets, such as scores["pri"]["ods"], (S,).
 
-        stack: the counts of N images at T thresholds, from `region_counts`.
-        weights (S, N): how often each image occurs in each data set.
-
-        Each measure has ODS and OIS: at the best threshold of all images, and of each image. "fop"
-        (objects and parts) and "pair_f" also have AP, and "covering" has "best". "similarities"
-        holds normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
+        The class lists them. The counts are those of `region_counts` at T thresholds.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)  # measure -> (N, T)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -288,9 +270,8 @@ class RegionMetric(Metric[None]):
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """Map the heading of each error and each similarity to the path of its scores in `scores`.
 
-        An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
-        of them as similarities, 1 - error, under other names: "1 - hamming_gt (dhd)" ->
-        ("similarities", "dhd"). The last similarity, "nvoi", belongs to no error.
+        "hamming_gt" has the path ("hamming_gt",), and "1 - hamming_gt (dhd)" ("similarities",
+        "dhd").
         """
         paths: dict[str, tuple[str, ...]] = {}
         for error, seism_name in ERRORS.items():  # the name of 1 - error is "" if it has none
@@ -333,15 +314,23 @@ class RegionMetric(Metric[None]):
         }
         for file, table in tables.items():
             yield file, format_rows(table)
-        yield "region_curves.csv", _curves_csv(score, thresholds)
+        # A column for each measure; precision, recall and F of objects and parts and of pixel pairs
+        columns = {"thresholds": thresholds}
+        columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
+        for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
+            columns |= {
+                f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")
+            }
+        columns |= {name: score[name].curve for name in ERRORS}
+        rows = np.column_stack([*columns.values()]).tolist()
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
+        yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.
 
-        tables: file name -> array (rows, columns), as described in `files`.
-
-        The result holds "covering", "pri" and "voi", as far as their tables are there, each with
-        "ods" and "ois", and `n_images`, which is 0 if eval_cover_img.txt is missing.
+        tables: file name -> array (rows, columns), as described in `files`. Without
+            eval_cover_img.txt, `n_images` is 0.
         """
         scores = {}  # the thresholds in the tables, here _, are not scores
         if "eval_cover.txt" in tables:
@@ -354,22 +343,6 @@ class RegionMetric(Metric[None]):
         if not scores:
             return None
         return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))}
-
-
-def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return the mean values of all measures as CSV text, with a header and a row per threshold.
-
-    Each measure is a column. Those with precision and recall, objects and parts ("fop") and pixel
-    pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
-    """
-    columns = {"thresholds": thresholds}
-    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
-    for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-        columns |= {f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")}
-    columns |= {name: score[name].curve for name in ERRORS}
-    rows = np.column_stack([*columns.values()]).tolist()
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
-    return "\n".join(lines)
 
 
 def region_score(records: Sequence[ImageRecord] | Counts) -> Score:

@@ -32,11 +32,7 @@ class RegionMap(NamedTuple):
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence.
-
-    Returns the region (H * W,) of each pixel, the area (regions,) of each region in pixels, and the
-    new number of label 0, or -1 if the map has no label 0.
-    """
+    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     # The kernel uses a table with one entry per integer from low to high. If this would be much
@@ -85,11 +81,8 @@ class Annotators:
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
         """Number the regions of the annotators' label maps (H, W), and measure their areas.
 
-        The regions of each map are numbered from 0. They are also columns of tables, annotator by
-        annotator: if the first map has 5 regions, region 2 of the second map is column 7.
-
-        Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
-        differ.
+        If the first map has 5 regions, region 2 of the second map is column 7 of tables. Raises
+        DataError if there is no map or one is not a label map, and ShapeError if the shapes differ.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
@@ -141,21 +134,14 @@ class OverlapTable:
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Tabulate the overlaps of a segmentation that is given as a label map (H, W).
-
-        Raises DataError if `labels` is not a label map, and ShapeError if its shape differs from
-        the annotators' maps.
-        """
+        """Tabulate the overlaps of a segmentation that is given as a label map (H, W)."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         regions = number_regions(array)
         return cls.of(regions.labels, regions.area.size, gts, regions.zero_region)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a new table with `n_rows` rows, in which regions of the segmentation are merged.
-
-        new_row (rows,): for each row of this table, the row of the new table it is added to.
-        """
+        """Return a table with `n_rows` rows, to which row r of this one is added at new_row[r]."""
         indptr, cols, counts = self.cells  # sparse (CSR), row r has np.diff(indptr)[r] cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
@@ -189,8 +175,8 @@ class OverlapTable:
 def select_candidates(area: Map) -> Bool:
     """Select candidate regions for objects and parts: True for each candidate, bool (regions,).
 
-    Regions are selected from largest to smallest until they cover 0.99 of the image. Among regions
-    of equal area, the last in raster order comes first. `area` (regions,) is in pixels.
+    Regions are selected from largest to smallest `area` (regions,) until they cover 0.99 of the
+    image. Among regions of equal area, the last in raster order comes first.
     """
     from_largest = np.argsort(area, kind="stable")[::-1]
     # Divide before summing, as SEISM does. If regions cover exactly 0.99, rounding often makes the
