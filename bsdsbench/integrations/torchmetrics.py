@@ -13,6 +13,7 @@ images with the same id are an error. Images without an id all count.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -89,6 +90,10 @@ class BenchmarkMetric(Metric):
         # A list of tensors, one per image, which torchmetrics concatenates over ranks
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
+        # A MetricCollection updates only one of several metrics with equal states. The states of
+        # two protocols can be equal at first, if no image of the first batch is counted
+        settings = zlib.crc32(repr((self.protocol, self.metrics)).encode())
+        self.add_state("settings", default=torch.tensor(settings), dist_reduce_fx="max")
 
     def update(
         self,

@@ -162,3 +162,22 @@ def test_what_nobody_asked_for_is_not_there_and_what_is_undefined_is_nan():
         found = labels.compute()
         assert {"pq", "sq", "rq"} & found.keys() == keys
         assert {key for key, value in found.items() if value.isnan()} == set()
+
+
+def test_a_collection_keeps_the_metrics_of_two_protocols_apart():
+    from torchmetrics import MetricCollection
+
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
+
+    protocols = {"near": PROTOCOL, "far": PROTOCOL.replace(max_dist_px=6)}
+    metrics = MetricCollection({name: BenchmarkMetric(p) for name, p in protocols.items()})
+    (_, soft, gts), (_, other, _) = images(2)
+    with pytest.warns(match="left out"):  # the states of both are still empty
+        metrics.update(soft, [np.zeros_like(soft)], image_id="a")
+    metrics.update(other, gts, image_id="b")
+    found = metrics.compute()
+    for name, protocol in protocols.items():
+        alone = BenchmarkMetric(protocol)
+        alone.update(other, gts, image_id="b")
+        assert found[f"{name}_ods"] == alone.compute()["ods"]
+    assert found["near_ods"] < found["far_ods"]
