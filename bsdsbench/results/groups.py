@@ -144,10 +144,7 @@ def _find_rows(
 
 
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Search for a regular expression in every image id; each named group becomes a column.
-
-    Raises DataError if the expression is invalid, has no named group, or does not match some id.
-    """
+    """Search for a regular expression in every image id; each named group becomes a column."""
     source = f"group_by {pattern!r}"
     try:
         compiled = re.compile(pattern)
@@ -175,7 +172,7 @@ def _read_groups(groups: Any) -> _GroupTable:
 
     It is the path of a CSV file, a data frame (with a column of image ids, or with the ids as its
     index), or a mapping {id: group}, {id: {column: value}} or {column: [value, ...]}. A mapping
-    {id: group} becomes a single column with the name "group". Raises DataError for any other type.
+    {id: group} becomes a single column with the name "group".
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -205,8 +202,7 @@ def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any
 
     This is the column with the first name of ID_COLUMNS that occurs; the others have the groups.
 
-    `source` names the input in error messages. Raises DataError if there is no id column, if a name
-    occurs twice, or if the columns differ in length.
+    `source` names the input in error messages.
     """
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
@@ -227,9 +223,6 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     The ids are in the first column, unless another has a name in ID_COLUMNS. A first column without
     a name is then left out: pandas writes the numbers of rows there. Beside another separator, a
     comma is the decimal mark. Blank lines are skipped.
-
-    Raises DataError if a row and the header differ in length, or if the header has fewer than two
-    columns, another empty name or a repeated name.
     """
     with errors_naming(path, "a table of groups"):
         try:
@@ -288,10 +281,7 @@ def text_of(value: Value) -> str:
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of records with the groups in `rows` added to their existing groups.
-
-    Raises DataError (with `name`, the run) if a record already has another value in a column.
-    """
+    """Return copies of records with the groups in `rows` added to their existing groups."""
     grouped = []
     for record in records:
         row = rows[record.image_id]
@@ -350,9 +340,6 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         - Otherwise each distinct value is a group: numbers in ascending order, then texts in
           natural order.
     uncut: True to make each distinct value a group, no matter how many there are.
-
-    Raises DataError if no image has the column, if the limits are not ascending numbers, or if
-    limits are given for a column of text.
     """
     known = group_columns(records)
     column = column_of(by, records)
@@ -398,8 +385,6 @@ def _divide(
     open_ended : True for limits given by the user: the first and the last bin have no outer limit,
         and other empty bins are listed in `Partition.empty`. False for quartiles: the bins extend
         from the smallest to the largest value, which is included.
-
-    Raises DataError if a value is text that is not a number.
     """
     for value in values:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
@@ -429,7 +414,7 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
     """Divide images into clusters with equal values in a column, in order of first occurrence.
 
     Images of a cluster, such as frames of one video, are not independent, so a bootstrap resamples
-    whole clusters. Raises DataError if an image has no value.
+    whole clusters.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:

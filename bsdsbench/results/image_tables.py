@@ -66,9 +66,8 @@ def _group_columns(
 ) -> list[tuple[Field, list[Cell]]]:
     """Return a table column for each attribute by which the images are grouped, such as "scene".
 
-    Each column is a pair of its field and a list with one cell per record. The cells are numbers if
-    all values of the attribute are numbers, otherwise strings; None is a missing value. The key of
-    the field is the name of the attribute, or "group_NAME" if a field in `others` has this key.
+    Each column is a pair of its field and a list with one cell per record. The key of the field is
+    the name of the attribute, or "group_NAME" if a field in `others` has this key.
     """
     taken = {field.key for field in others}
     columns = []
@@ -156,8 +155,7 @@ class SpreadOfImages(NamedTuple):
 def _compute_spread(values: F8) -> SpreadOfImages:
     """Compute the statistics of the scores of N images, float64 (N,), NaN where undefined.
 
-    If a value is infinite, the mean is infinite and the standard deviation NaN. The standard
-    deviation of a single value is NaN. If there are no values, all statistics are NaN.
+    The standard deviation of a single value is NaN. Without values, all statistics are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
     n, undefined = known.size, values.size - known.size
@@ -176,16 +174,13 @@ def summary_tables(
 ) -> list[Table]:
     """Summarize per-image scores in one table per metric, with a row per part, score and run.
 
-    A part is a class, or whatever else the metric reports separately. Runs without counts per image
-    and metrics without a score to show are left out.
+    Runs without counts per image and metrics without a score to show are left out.
 
     summary: the last statistics to show. MEAN shows the mean and the standard deviation, MEDIAN
         also the median, and IQR also the two quartiles.
     columns: the scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every
         score. By default, the main scores of the metric are shown.
     aside: True to leave the tables out when a result is printed as text (`TabularResult.summary`).
-
-    Raises DataError if `columns` names a score that no image has.
     """
     runs_with_images = [run for run in runs if run.records]
     asked = None
@@ -210,10 +205,8 @@ def _summary_table(
 ) -> Table:
     """Build the table of a metric's statistics over images, such as mean and median.
 
-    Each row has the part, such as a class (None for overall scores), the name of the run, the
-    heading of the score, and its statistics up to `summary`. Rows are sorted by part, then by
-    score, then by run. The column of parts is left out if there are only overall scores, and the
-    column of runs if there is only one run.
+    Rows are sorted by part, such as a class, then by score, then by run. The column of parts is
+    left out if there are only overall scores, and the column of runs if there is only one run.
 
     asked: full names of the scores to show. If it is None, these are the default scores, without
         those that are undefined in all images.
@@ -277,8 +270,7 @@ def _values_to_show(
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
     """Yield (part, column, values of all images) for each score of a metric to show.
 
-    A part is a class, or whatever else the metric reports separately; "" is the overall score.
-    Scores that the run does not have, and columns that are not scores, are skipped.
+    The part "" is the overall score. Scores that the run does not have are skipped.
 
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """

@@ -82,7 +82,6 @@ def reference_run(name: str) -> RunArguments:
 
     Its protocol is the preset bsds500, with the AP and ODS rules of the publication and, except for
     segmentations, with the thresholds of the method. Image sizes are unknown and set to (0, 0).
-    Raises DataError for an unknown name.
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -137,8 +136,6 @@ def official_run(path: Path) -> RunArguments:
 
     The files do not state the protocol. Only its thresholds are known, if they ascend within
     [0, 1]. The protocol gets the name UNSTATED, or UNSTATED_GRID without known thresholds.
-
-    Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
     tables = read_run_folder(path)  # name of a file -> its numbers, an array (rows, columns)
     counts = tables.pop("ev1")  # image id -> counts of the image's file

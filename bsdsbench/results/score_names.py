@@ -223,8 +223,6 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
         or parts of them: "dice" stands for the overall Dice and that of every class. "all" stands
         for every known score.
     known: the full names from which to choose.
-
-    Raises DataError for a word that matches no known score.
     """
     if "all" in words:
         return tuple(known)
@@ -277,8 +275,6 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
     wanted : keys or headings of scores. "liver.dice" also restricts the rows to the class "liver".
-
-    Raises DataError if a name in `wanted` matches no score of any table.
     """
     selected: list[Table] = []
     all_known: dict[str, ScoreName] = {}

@@ -61,11 +61,7 @@ class TableFooter(TypedDict):
 
 
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
-    """Return the texts below a table of runs.
-
-    The notes list left-out images, differences between the runs, runs whose maps are averages over
-    scales, the protocols if they differ, and the sources of reference runs and shared runs.
-    """
+    """Return the texts below a table of runs."""
     lines = missing_notes(runs)
     if len(runs) > 1:
         lines = [*_differences_of(runs), *lines, *equal_counts_notes(runs)]
@@ -247,8 +243,8 @@ def with_left_out(
 ) -> list[Table]:
     """Add a last column with left-out images and reasons to tables, for CSV, which has no notes.
 
-    A table without the column METHOD, which names the runs, is returned unchanged. So are all
-    tables if no run has left out an image.
+    Only tables with the column METHOD, which names the runs, get it, and only if some run has left
+    out an image.
 
     left_out : name of a run -> {image id: reason}.
     """
@@ -287,9 +283,8 @@ def is_ap(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start at a recall well above 0, or "" if there are none.
 
-    Some AP rules count the area below that recall as 0. If the runs have different AP rules, "" is
-    returned. A curve is named by its class or other part and, if there are several runs, by its
-    run: "hed, liver".
+    If the runs have different AP rules, "" is returned. A curve is named by its class or other part
+    and, if there are several runs, by its run: "hed, liver".
     """
     ap_rules = set()
     curves: dict[str, PRCurve] = {}  # name of the curve -> curve
@@ -306,24 +301,22 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     """Add a column with the detector's milliseconds per image, and a note on the machines.
 
     The first rows of the table must belong to `runs`. Times from different machines are not ranked.
-    If no run has a time, the table is returned unchanged.
     """
     times: list[float | None] = [None] * len(table.rows)
-    names_by_machine: dict[str, list[str]] = {}
+    timed = []  # pairs of a machine and the name of a run
     for k, run in enumerate(runs):
         speed = run.provenance.detector or {}  # written by `bsdsbench run`, with JSON values
         milliseconds = speed.get("ms_per_image")
         if isinstance(milliseconds, int | float) and 0 <= milliseconds < math.inf:
             times[k] = float(milliseconds)
-            machine = str(speed.get("machine") or "machine not named")
-            names_by_machine.setdefault(machine, []).append(run.name)
-    if not names_by_machine:
+            timed.append((str(speed.get("machine") or "machine not named"), run.name))
+    if not timed:
         return table
+    names_by_machine = grouped(timed)
     have_several = len(names_by_machine) > 1
-    machines = [
-        f"{', '.join(names)} on {machine}" if have_several else machine
-        for machine, names in names_by_machine.items()
-    ]
+    machines = list(names_by_machine)
+    if have_several:
+        machines = [f"{', '.join(names)} on {m}" for m, names in names_by_machine.items()]
     higher_is_better = None if have_several else False
     note = "ms per image: median time of the detector on one image, warm-up left out"
     column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
@@ -350,8 +343,6 @@ def score_tables(
     columns: the columns to show, by key or heading, or ["all"]. Default: the main columns.
     intervals: (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
         interval, which replaces the score.
-
-    Raises DataError if `columns` names a score that no table has.
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
@@ -432,8 +423,7 @@ def _score_table(
 
     A column is included if at least one row has its score, even an undefined one, and the metric
     shows it by default. If the user has chosen columns (`has_chosen`), all columns with a score are
-    included, from which `select` then chooses. Notes say which scores are undefined, and which are
-    means over only some images.
+    included, from which `select` then chooses.
 
     runs : the runs that have the metric. In a table of overall scores, the first rows are theirs,
         in this order. The other rows are published results, whose undefined scores need no note.
@@ -441,7 +431,7 @@ def _score_table(
         all rows are of one run.
     is_single : True if the overall table has a single row. More columns are shown, and scores have
         one decimal more.
-    intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
+    intervals : as in `score_tables`.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
@@ -499,10 +489,9 @@ def _score_table(
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return a table row for each part of a metric, such as a class, and run; grouped by part.
 
-    Parts are in order of first occurrence. Runs without records are skipped. If the table is of
-    several runs (`is_single` is False), a part is left out if the overall table already has its
-    scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
-    or last threshold gets the mark GRID_END.
+    Parts are in order of first occurrence. If the table is of several runs (`is_single` is False),
+    a part is left out if the overall table already has its scores, or if the metric has no columns
+    for parts (`Metric.part_columns`). An ODS at the first or last threshold gets the mark GRID_END.
     """
     part_key = ""  # the first score of a part, such as "dice"; "" if parts have no columns
     for column in metric.part_columns:
@@ -551,9 +540,6 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
 
     Returns one table for each metric that has a curve in both runs. It shows precision, recall and
     F of `run` at the ODS threshold of `other`, and the ODS of `run` at its own best threshold.
-
-    Raises DataError if there is no such metric, or if the runs differ in protocol, in the kind of
-    predicted maps, or in the range of thresholds.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
     for pair in pair_differences([other, run]):

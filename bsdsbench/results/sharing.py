@@ -68,10 +68,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images.
-
-    Raises FaultError if `planes` is not in this format.
-    """
+    """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images."""
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -88,8 +85,6 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     The description of the run in it has no scores and no private paths.
 
     licence, citation : the terms of use and the text to cite, or "" for none
-
-    Raises DataError if the run has no counts per image, or if the path does not end in .npz.
     """
     run.require_records()
     target = given_path(path, "path")

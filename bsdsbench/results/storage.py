@@ -163,14 +163,9 @@ class RunArguments(TypedDict, total=False):
 class Records:
     """The stored records of an unfinished run, in the SQLite file records.db.
 
-    The table `record` has one row per image, with the columns
-
-    - id: the image id
-    - mark: the fingerprint of everything on which the counts depend
-    - data: the bytes of `pack_record`
-    - hash: the hash of `data`
-
-    The attribute `fingerprints` maps the id of each stored image to its mark.
+    The table `record` has one row per image: its id, its fingerprint (`mark`), the bytes of
+    `pack_record` (`data`) and their hash. The attribute `fingerprints` maps the id of each stored
+    image to its fingerprint, a hash of everything on which the counts depend.
     """
 
     def __init__(self, path: Path) -> None:
@@ -324,10 +319,7 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
 
 
 def read_result(folder: Path) -> RunArguments:
-    """Read the folder of a finished run as the arguments of an Evaluation.
-
-    Raises FileFormatError if a file is missing, damaged, has another schema, or is of another run.
-    """
+    """Read the folder of a finished run as the arguments of an Evaluation."""
     path = folder / RESULT
     data = read_bytes(path)
     counts = read_bytes(folder / COUNTS)
@@ -354,11 +346,7 @@ def check_schema(content: object, schema: str) -> None:
 
 
 def run_arguments(content: Mapping[str, Any], records: Sequence[ImageRecord]) -> RunArguments:
-    """Return the arguments of an Evaluation from its records and the JSON stored with them.
-
-    Raises FaultError if an entry of `content` is missing or has a wrong type, or if its number of
-    images differs from that of the records.
-    """
+    """Return the arguments of an Evaluation from its records and the JSON stored with them."""
     if entry(content, "n_images", int) != len(records):
         raise FaultError(f"n_images is not the {len(records)} of the counts")
     return {
@@ -390,10 +378,8 @@ def pack_record(record: ImageRecord) -> bytes:
     the smallest unsigned type that holds them. The line is a list of the image's id, size and so on
     (_FIELDS), then
 
-    - evidence: a list of [metric, pred, gt], where pred and gt are [numbers, file name]. The
-      numbers are statistics of the pixel values. Those of all images together tell what the values
-      mean, such as whether white is the object. The metric is "" for the first metric; others are
-      included only if their evidence differs.
+    - evidence: a list of [metric, pred, gt], where pred and gt are [`Evidence.row`, file name]. The
+      metric is "" for the first metric; others are included only if their evidence differs
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -446,8 +432,6 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     - METRIC:pred_values and so on: the evidence for another metric, only if it differs
     - groups (N,): the groups of each image as JSON, only if any image has groups
     - METRIC.NAME (N, ...): the counts. Arrays that are the same for all images are repeated.
-
-    Raises DataError if there are more images or bytes than `unpack_records` accepts.
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
@@ -510,9 +494,8 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
     """Rebuild the records of N images from the result of `arrays_of_run`: {name: array (N, ...)}.
 
-    The arrays are the fields of the records (ids, sizes, ...), evidence (statistics of the pixel
-    values), groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
-    arrays can raise any exception, so call this within `errors_naming`, which reports them.
+    All but the counts are removed from `arrays`. Damaged arrays can raise any exception, so call
+    this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -522,8 +505,16 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     # Metrics whose evidence differs from that for the first, which is stored without a name
     with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    first_evidence = _pop_evidence(arrays, "") if n_images else []
-    others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}
+    others: dict[str, list[Sides]] = {}  # metric -> the evidence of each image
+    for metric in ("", *with_evidence) if n_images else ():
+        sides = []
+        for side in _SIDES:  # "pred" and "gt"
+            prefix = f"{metric}:{side}" if metric else side
+            # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
+            rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
+            sides.append(list(map(Evidence.of_row, rows, files.tolist())))
+        others[metric] = list(map(Sides, *sides))
+    first_evidence = others.pop("", [])
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for row in groups:
@@ -547,28 +538,12 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     return tuple(records)
 
 
-def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Remove the arrays with the evidence for a metric ("" for the first metric) from `arrays`.
-
-    Evidence is a row of statistics of the pixel values, from which the meaning of the values was
-    concluded. Returns one `Sides` per image: the evidence of its prediction and its ground truth.
-    """
-    by_side: dict[str, list[Evidence]] = {}
-    for side in _SIDES:  # "pred" and "gt"
-        prefix = f"{metric}:{side}" if metric else side
-        # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
-        rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
-        by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
-    return list(map(Sides, by_side["pred"], by_side["gt"]))
-
-
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
     """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
 
-    A metric lists the counts that are usually equal for all images, such as thresholds, as
-    `shared`; if they are, every image gets a view of a single copy. Those with another number of
-    rows in each image are `ragged`; the rows of NaN, with which they were padded to one array, are
-    removed.
+    If the counts that a metric lists as `shared`, such as thresholds, are equal, every image gets a
+    view of a single copy. From `ragged` counts, the rows of NaN are removed, with which images of
+    fewer rows were padded.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """

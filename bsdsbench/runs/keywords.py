@@ -484,8 +484,6 @@ def plan_call(
     accepted: a TypedDict with the keywords that the function accepts.
     options: the keywords that the user passed.
     defaults: the function's defaults that differ from those of RunKeywords.
-
-    Raises TypeError if a keyword is unknown, or one DataError that lists all invalid values.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):

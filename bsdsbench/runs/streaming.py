@@ -224,7 +224,6 @@ def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[st
     """Return the groups of each image of an update, as a dict from column to value.
 
     groups: column, such as "scene" -> one value for all images, or a list with one value per image.
-        Raises ShapeError if the list has another length.
     """
     rows: list[dict[str, Any]] = [{} for _ in range(n_images)]  # one per image, filled by columns
     for column, cells in (groups or {}).items():

@@ -209,9 +209,6 @@ def stack_counts(
         returned once, without the axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
         float64 (images, longest length, ...), padded with NaN at the end.
-
-    Raises ShapeError if images differ in their names, a shared array, or the shape of any other
-    array that is not ragged.
     """
     for image in images:
         unshared = image.keys() ^ images[0].keys()  # names in one of the two only
@@ -535,8 +532,7 @@ def counts_by_image(
 ) -> dict[str, Mapping[str, Any]]:
     """Return {image id: counts of the metric}, sorted by image id.
 
-    The counts of a single image may take the place of records. Raises DataError if there are no
-    records, if one is no ImageRecord, or if a record lacks counts of the metric.
+    The counts of a single image may take the place of records.
     """
     if isinstance(records, Counts):
         return {"image": records}
