@@ -31,18 +31,22 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 
     Labels and scores of any shape are flattened. `reading` tells what labels are positive:
     "binary" all but 0 (also of bool labels), "sign" those above 0 (0 is neither class), "larger"
-    the larger of two, "auto" by the values. If a class is missing, an InputWarning is given.
+    the larger of two, "auto" by the values. If a class is missing, or if "auto" leaves out labels
+    of 0, an InputWarning is given.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
-    the labels do not fit `reading` or are one-hot, (n, 2), or if the absolute value of an integer
-    score exceeds 2**53.
+    the labels do not fit `reading` or are one-hot, or if the absolute value of an integer score
+    exceeds 2**53. Labels (n, C) are one-hot if C is 2 or the scores are probabilities of C classes.
     """
-    table = given_array(labels, "labels")
-    if table.ndim == 2 < table.size and table.shape[1] == 2 and (table.sum(axis=1) == 1).all():
-        has = f"labels: one-hot, of shape {table.shape}"
-        raise DataError(f"{has}, expected one per sample", fix="labels[:, 1] and scores[:, 1]")
+    table, probabilities = given_array(labels, "labels"), given_array(scores, "scores")
+    if table.ndim == 2 < table.size and table.shape[1] > 1 and (table.sum(axis=1) == 1).all():
+        is_same_shape = probabilities.shape == table.shape
+        if table.shape[1] == 2 or (is_same_shape and np.allclose(probabilities.sum(axis=1), 1)):
+            has = f"labels: one-hot, of shape {table.shape}"
+            fix = "labels[:, 1] and scores[:, 1] for class 1"
+            raise DataError(f"{has}, expected one per sample", fix=fix)
     y = _flat_numbers(table, "labels")
-    s = _flat_numbers(scores, "scores")
+    s = _flat_numbers(probabilities, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
@@ -69,11 +73,16 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if a label is -1, otherwise "binary".
 
-    If there are labels other than -1, 0 and 1, raise a DataError that suggests suitable readings.
+    An InputWarning says how many labels of 0 are left out beside -1 and 1. If there are labels
+    other than -1, 0 and 1, raise a DataError that suggests suitable readings.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
-        return "sign" if (labels < 0).any() else "binary"
+        is_sign = bool((labels < 0).any())
+        if is_sign and (n_zeros := int((labels == 0).sum())) and (labels > 0).any():
+            fix = "if 0 is negative and -1 void, remove the rows of -1"
+            warn(InputWarning(f"{n_zeros} labels of 0 are left out beside -1 and 1 ({fix})"))
+        return "sign" if is_sign else "binary"
     values = np.unique(labels)
     fixes = []
     if values.size == 2:

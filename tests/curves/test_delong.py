@@ -40,7 +40,7 @@ def test_it_is_the_definition(drawn):
 
 
 def test_labels_of_three_values_and_equal_scores():
-    found = delong([-1, -1, 0, 1, 1], [1, 2, 9, 2, 3], [1, 2, 0, 2, 3])
+    found = delong([-1, -1, 0, 1, 1], [1, 2, 9, 2, 3], [1, 2, 0, 2, 3], reading="sign")
     assert found[:3] == (0.875, 0.875, 0.0)
     assert math.isnan(found.p)
 

@@ -122,7 +122,7 @@ def test_minus_infinity_that_is_never_retrieved():
 def test_stable_gives_input_order(ties):
     labels = np.array([1, -1, 0, 1, -1, 1, 0])
     scores = np.array([2.0, 5, 5, -math.inf, 5, 7, -math.inf])
-    how = {"ties": ties, "include_inf": False}
+    how = {"ties": ties, "include_inf": False, "reading": "sign"}
     plain, stable = (curves.pr(labels, scores, stable=s, **how) for s in (False, True))
     assert np.isnan(stable.recall).tolist() == [False] * 3 + [True, False, False, True]
     assert (stable.auc, stable.ap, stable.ap_11) == (plain.auc, plain.ap, plain.ap_11)
@@ -136,7 +136,7 @@ def test_stable_gives_input_order(ties):
 
 @pytest.mark.parametrize("top", [9.0, math.inf])
 def test_an_ignored_row_above_all_others_comes_in_before_the_first(top):
-    r = curves.pr([0, 1, -1], [top, 2, 1], stable=True)
+    r = curves.pr([0, 1, -1], [top, 2, 1], stable=True, reading="sign")
     assert (r.tp.tolist(), r.precision.tolist()) == ([0, 1, 1], [1, 1, 0.5])
 
 

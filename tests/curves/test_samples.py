@@ -7,12 +7,12 @@ import pytest
 
 from bsdsbench import curves
 from bsdsbench.curves.samples import read_samples
-from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, InputWarning, ShapeError
 
 READINGS = {  # labels, reading -> what is positive, what is negative
     "0 and 1": ([1, 0, 1], "auto", [1, 0, 1], [0, 1, 0]),
     "signs": ([1, -1, 1], "auto", [1, 0, 1], [0, 1, 0]),
-    "left out": ([1, 0, -1], "auto", [1, 0, 0], [0, 0, 1]),
+    "left out": ([1, 0, -1], "sign", [1, 0, 0], [0, 0, 1]),
     "bool": ([True, False], "auto", [1, 0], [0, 1]),
     "bool by sign": ([True, False], "sign", [1, 0], [0, 1]),
     "classes": ([7, 0, 3], "binary", [1, 0, 1], [0, 1, 0]),
@@ -28,11 +28,17 @@ def test_labels_mean(case):
     assert (found[0].tolist(), found[1].tolist()) == (positive, negative)
 
 
+def test_zeros_that_are_left_out_unasked_are_said():
+    with pytest.warns(InputWarning, match="2 labels of 0 are left out beside -1 and 1"):
+        assert read_samples([0, 1, 0, -1], np.zeros(4), "auto").positive.sum() == 1
+
+
 SAMPLES = [1, -1], [1.0, 2.0]
 REFUSED = {
     "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
     "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
     "one-hot": ([[1, 0], [0, 1]], [[0.2, 0.8], [0.6, 0.4]], "^labels: one-hot, of shape .2, 2."),
+    "one-hot of 3": (np.eye(3), np.full((3, 3), 1 / 3), "^labels: one-hot, of shape .3, 3."),
     "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
     "NaN as label": ([math.nan] * 2, [1.0, 2], "^labels: 2 NaN, the first at index 0"),
     "large integers": ([1, -1], [2**53 + 1, 1], "^scores: integers beyond"),

@@ -60,6 +60,9 @@ def test_a_header_of_numbers_and_weights_are_said(read):
     assert read("0,1\n1,2\n") == [[0, 1], [1, 2]]
     with pytest.warns(InputWarning, match="'sample_weight' is not used: every row counts once"):
         assert read("y_true,y_prob,sample_weight\n1,0.5,3\n") == [[1], [0.5]]
+    with pytest.warns(InputWarning, match="'Model' is not used: the rows of x, y are pooled"):
+        assert read("Model,label,score\nx,1,2\ny,1,3\nx,0,1\n") == [[1, 1, 0], [2, 3, 1]]
+    assert read("Model,label,score\nx,1,2\nx,1,3\n") == [[1, 1], [2, 3]]
 
 
 def test_ids_are_distinct(tmp_path):

@@ -29,6 +29,7 @@ _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pr
 _SCORE_NAMES |= {"proba", "probability", "logit", "confidence"}
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
+_METHOD_NAMES = ("method", "methods", "model", "classifier", "algorithm")
 
 
 class LabelsAndScores(NamedTuple):
@@ -64,7 +65,8 @@ def read_scores(
     score column (score, y_score, confidence ...). Without a header there are exactly two columns,
     the label first. The words true, yes and positive mean the label 1; false, no and negative 0.
     Beside another separator, a comma is the decimal mark. A column called id, image, file ... whose
-    cells are distinct has the ids. A column of weights is not used, which gives an InputWarning.
+    cells are distinct has the ids. A column of weights is not used, which gives an InputWarning, as
+    does a column called method, model ... with several names.
 
     - count: name of the column with each sample's number of instances, if any
     - cluster: name of the column with each sample's group, if any
@@ -110,9 +112,10 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
     columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
     cluster_column = None if cluster is None else names.index(cluster)
-    id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
+    known_names = (*_ID_NAMES, *_METHOD_NAMES)
+    text_columns = [k for k, name in enumerate(names) if name.lower() in known_names]
     # Index of a column -> its cells
-    texts: dict[int, list[str]] = {k: [] for k in (*id_columns, cluster_column) if k is not None}
+    texts: dict[int, list[str]] = {k: [] for k in (*text_columns, cluster_column) if k is not None}
     values = array("d")  # of all rows, one after another; reshaped at the end
     for row in rows:
         if len(row) != len(names):
@@ -131,6 +134,10 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             expected = of_labels if is_label else _EXPECTED
             fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
             raise FaultError(fault) from None
+    for k in text_columns:
+        if names[k].lower() in _METHOD_NAMES and len(methods := sorted({*texts[k]})) > 1:
+            fault = f"column {names[k]!r} is not used: the rows of {listed(methods, 3)} are pooled"
+            warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
     table = np.array(values).reshape(-1, len(columns))
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
@@ -141,7 +148,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         scores=table[:, 1].copy(),
         counts=None if count is None else table[:, 2].copy(),
         clusters=None if cluster_column is None else tuple(texts[cluster_column]),
-        ids=next((tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])), None),
+        ids=next(
+            (tuple(texts[k]) for k in text_columns if len({*texts[k]}) == len(texts[k])), None
+        ),
     )
 
 
