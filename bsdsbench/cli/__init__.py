@@ -1,7 +1,8 @@
 """The command line, with one file per heading of its help page.
 
 Results go to standard output, progress and messages to standard error. The exit status is 0 for
-success, 1 if a check failed (such as a regression), 2 for invalid input, 130 if interrupted.
+success, 1 if a check failed (such as a regression), 2 for invalid input and for an unexpected
+error, whose traceback is written to a file, and 130 if interrupted.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -46,19 +47,13 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line and exit. Failures are reported in one line.
-
-    The exit status is 0 for success, 1 if a check failed, 2 for invalid input and for an unexpected
-    error, whose traceback is written to a file, and 130 if interrupted.
-    """
-    # Imports allocate many long-lived objects: numba's and matplotlib's alone above 100,000.
-    # Garbage collecting them takes 1/7 of a short run.
+    """Run the command line and exit. Failures are reported in one line."""
+    # Collecting the objects that imports allocate, above 100,000, takes 1/7 of a short run
     gc.set_threshold(500_000)
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
-    # Messages suggest settings as flags of this command
-    write_setting = partial(as_flag, command_name=command_name)
+    write_setting = partial(as_flag, command_name=command_name)  # as messages suggest settings
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
@@ -85,8 +80,11 @@ def main() -> None:
         for problem in shown:
             say(problem.line(write_setting))
         if any(len(problem.names) > MANY_FILES for problem in shown):
+            lines = list[str]()  # of all problems, each followed by the files or images it is about
+            for problem in error.problems:
+                lines += [problem.line(write_setting), *(f"    {show(n)}" for n in problem.names)]
             with suppress(OSError):  # there may be no folder for temporary files
-                say(f"all are listed in {_write_all(error.problems, write_setting)}")
+                say(f"all are listed in {_write_temporary(lines)}")
     except (KeyboardInterrupt, click.Abort) as error:
         advice = next(iter(error.args), "")  # which files are kept, and how to resume
         if isinstance(advice, Problem):
@@ -121,10 +119,8 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
     ) -> None:
-        """Print an InputWarning in one line, and any other warning as Python does by default."""
-        if issubclass(category, InputWarning):
-            problem = getattr(message, "problem", Problem(has=str(message)))
-            say(f"warning: {problem.line(write_setting)}")
+        if isinstance(message, InputWarning):
+            say(f"warning: {message.problem.line(write_setting)}")
         else:
             default_show(message, category, *place, **target)
 
@@ -132,31 +128,18 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     warnings.showwarning = show_warning
 
 
-def _write_all(problems: Iterable[Problem], write_setting: Callable[[Setting], str]) -> str:
-    """Write all problems to a temporary file, and return the path of the file.
+def _write_temporary(lines: Sequence[str]) -> str:
+    """Write lines to a new file in the folder for temporary files, and return its path."""
+    import tempfile
 
-    The line of each problem is followed by an indented line for each of its `names`, the affected
-    files or images. `write_setting` formats a setting that a problem suggests as a fix.
-    """
-    lines = list[str]()
-    for problem in problems:
-        lines.append(problem.line(write_setting))
-        lines += [f"    {show(name)}" for name in problem.names]
-    with _open_temporary() as file:
+    settings: Any = {"prefix": "bsdsbench_", "suffix": ".txt", "errors": "backslashreplace"}
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", delete=False, **settings) as file:
         file.write("\n".join(lines) + "\n")
     return file.name
 
 
-def _open_temporary() -> IO[str]:
-    """Open a new file bsdsbench_*.txt in the folder for temporary files. It is kept."""
-    import tempfile
-
-    settings: Any = {"prefix": "bsdsbench_", "suffix": ".txt", "errors": "backslashreplace"}
-    return tempfile.NamedTemporaryFile("w", encoding="utf-8", delete=False, **settings)
-
-
 def _report_bug(error: Exception) -> None:
-    """Write the traceback of an unexpected error to a temporary file, and print one line about it.
+    """Print one line about an unexpected error, whose traceback is written to a temporary file.
 
     The line names the package to blame: one that provides a metric, or otherwise this package.
     """
@@ -167,7 +150,6 @@ def _report_bug(error: Exception) -> None:
     summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
     # Such as "davis, in metric.py, line 12"; "" if no other package was running
     place = locate_bug(error, registry.other_packages())
-    with _open_temporary() as file:
-        traceback.print_exception(error, file=file)
+    path = _write_temporary(["".join(traceback.format_exception(error))])
     culprit = place or f"bsdsbench {__version__}: please report it to the project"
-    say(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {file.name})")
+    say(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {path})")

@@ -32,10 +32,9 @@ class _CheckArguments:
         "the baseline.",
         metavar="SCORE,...",
     )
-    tolerance: tuple[str, ...] = opt.add_option(
+    tolerance: tuple[str, ...] = opt.repeatable(
         "By how much a score may be worse: 0.01, or 5% of its value in the baseline; default: "
         "0.002. May be repeated for single scores. --update stores it in the baseline.",
-        multiple=True,
         metavar="X|SCORE=X",
     )
     statistical: bool = opt.flag("Fail only if the drop is also significant.")
@@ -93,10 +92,7 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
 
 
 def _write_check(checked: GateResult, args: _CheckArguments) -> None:
-    """Write a check to the files of --junit and --summary, then print it as text or JSON.
-
-    With --quiet, the text has only the scores that failed. Notes go to standard error.
-    """
+    """Write a check to the files of --junit and --summary, then print it as text or JSON."""
     from bsdsbench.io import write_atomic
 
     quiet = click.get_current_context().params["quiet"]
@@ -122,8 +118,8 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
     """Parse the values of --tolerance into {score: tolerance}.
 
-    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
-    Numbers become floats. Any other text, such as "5%", is kept, and validated when it is used.
+    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score. Text
+    that is no number, such as "5%", is validated when it is used.
     """
     from bsdsbench.results.score_names import full_name
 
@@ -277,11 +273,7 @@ def protocols_command(
 
 
 def _print_presets_and_tasks() -> None:
-    """Print three lists: the presets, the fields of a protocol, and the tasks.
-
-    A preset is described by the first phrase of its file's comment, and by the fields whose values
-    differ from those of the preset bsds500.
-    """
+    """Print three lists: the presets with what they change, the fields of a protocol, the tasks."""
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.tasks import tasks

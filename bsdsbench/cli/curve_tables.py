@@ -86,11 +86,8 @@ def curve_tables(
 ) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    Points are listed for curves given by points or, with --steps, for all curves.
-
-    The last tables show the areas under the ROC curves with confidence intervals, and their
-    differences. They include the curves computed from labels and scores (`sample` is not None), and
-    are left out if there is no such curve or, unless `kind` is "roc", only one.
+    The last tables show the areas under the ROC curves computed from labels and scores, with
+    confidence intervals, and their differences. A single curve has them only if `kind` is "roc".
 
     kind: the value of --kind: "pr", "roc", "det" or "both".
     shown: the options that add tables.
@@ -125,10 +122,8 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    For curves computed from labels and scores, the numbers are those of _NUMBERS_OF_SAMPLES, such
-    as AP; for curves that have only points, those of _NUMBERS_OF_POINTS. A cell is None if the
-    curve lacks the number of its column. If `kind` is "both", headings begin with the axes ("PR
-    ap").
+    A cell is None if the curve lacks the number of its column. If `kind` is "both", headings begin
+    with the axes ("PR ap").
 
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
@@ -165,14 +160,11 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
-    """Return the table of all points of the curves, with thresholds, counts and rates.
-
-    The column of thresholds is left out if the user gave the points of all curves.
-    """
+    """Return the table of all points of the curves, with thresholds, counts and rates."""
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
-    without_thresholds = all(curve.is_given for curve in curves)
+    without_thresholds = all(curve.is_given for curve in curves)  # the user gave all points
     columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
     for curve in curves:
@@ -197,9 +189,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    There is a row for each pair of curves in each space of `kind` ("ROC" or "PR"). Its cells are
-    the names of the two curves, the space, their relation, such as "x dominates" or "they cross",
-    and the points where they cross, or "-" if there are none.
+    There is a row for each pair of curves in each space of `kind` ("ROC" or "PR").
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
@@ -226,12 +216,14 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: AP and AUC computed in all known ways, with a column per curve.
 
-    The ways are those of various programs and papers. Curves that have only points, and no labels
-    and scores (`sample` is None), allow other ways, so they get a separate table. Raises DataError
-    if the numbers of positives and negatives of such a curve are unknown.
+    A row is a way of a program or paper, such as "scikit-learn average_precision_score". Curves
+    that have only points, and no labels and scores (`sample` is None), allow other ways, so they
+    get a separate table. Raises DataError if the numbers of positives and negatives of such a curve
+    are unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import check_totals
+    from bsdsbench.tables.table import Field, Table
 
     areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[AreaRow]] = {}
@@ -246,45 +238,36 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
             counts = points.tp, points.fp, points.positives, points.negatives
             areas_of_points[curve.name] = point_areas(*counts)
     tables = []
-    if areas_of_samples:
-        tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
-    if areas_of_points:
-        tables.append(_table_of_areas("point_areas", areas_of_points, ("rule",)))
+    for key, areas_of, attributes in (
+        (
+            "areas",
+            areas_of_samples,
+            ("points", "ties", "rule"),
+        ),  # of `AreaRow`, in the last columns
+        ("point_areas", areas_of_points, ("rule",)),
+    ):
+        headings = list(areas_of) if len(areas_of) > 1 else ["value"]
+        fields = [Field("number", "number")]
+        fields += [Field(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings)]
+        fields += [Field(attribute, attribute) for attribute in attributes]
+        rows = []
+        for in_one_way in zip(*areas_of.values(), strict=True):  # the areas of all curves
+            way = in_one_way[0]  # name and `attributes` are the same for all curves
+            texts = [getattr(way, attribute) for attribute in attributes]
+            rows.append([way.name, *(area.value for area in in_one_way), *texts])
+        if rows:
+            tables.append(Table(key, "", fields, rows))
     return tables
-
-
-def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequence[str]) -> Table:
-    """Return a table of areas under curves: a row per way to compute the area, a column per curve.
-
-    The first column, "number", names the way, such as "scikit-learn average_precision_score".
-
-    key: the key of the table.
-    areas: name of a curve -> its areas, computed in the same ways and order for every curve.
-    columns: the attributes of `AreaRow` that are shown in the last columns, such as "rule".
-    """
-    from bsdsbench.tables.table import Field, Table
-
-    headings = list(areas) if len(areas) > 1 else ["value"]
-    fields = [Field("number", "number")]
-    fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
-    fields += [Field(column, column) for column in columns]
-    rows = []
-    for areas_of_curves in zip(*areas.values(), strict=True):  # computed in the same way
-        values = [area.value for area in areas_of_curves]
-        way = areas_of_curves[0]  # name and `columns` are the same for all curves
-        rows.append([way.name, *values, *(getattr(way, column) for column in columns)])
-    return Table(key, "", fields, rows)
 
 
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    samples: name of a curve -> labels and scores.
-
     The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
-    order if a file has none. The table contains only pairs with the same ids, labels and clusters;
-    other pairs are reported on standard error. If an interval cannot be computed, the
-    reason is printed there, and [] is returned.
+    order if a file has none. Pairs with other ids, labels or clusters are left out and reported. If
+    an interval cannot be computed, the reason is printed, and [] is returned.
+
+    samples: name of a curve -> labels and scores.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

@@ -25,7 +25,7 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.curves.points import AxesKind, CurvePoints
+    from bsdsbench.curves.points import AxesKind
     from bsdsbench.curves.ranked import Variant
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -51,12 +51,10 @@ _QUANTILE_OPTIONS = ("num_thresholds", "instance_count", "strict")
 def _parse_points(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[list[tuple[float, ...]]]:
-    """Parse the values of --points or --counts, each of which is a curve.
+    """Parse the values of --points or --counts, each of which is a curve of one or more points.
 
-    For example, "0,0.5;0.75,1" gives [(0.0, 0.5), (0.75, 1.0)]: semicolons separate points, commas
-    the numbers of a point. The option's metavar, such as "FPR,TPR;...", determines how many numbers
-    a point has. Raises BadParameter if a curve has no point, if a point has more or fewer numbers,
-    or if a number is not finite.
+    For example, "0,0.5;0.75,1" gives [(0.0, 0.5), (0.75, 1.0)]. The option's metavar, such as
+    "FPR,TPR;...", determines how many numbers a point has.
     """
     names = str(param.metavar).partition(";")[0]
     numbers_per_point = names.count(",") + 1
@@ -85,13 +83,6 @@ def _number_or_column(
         return text
 
 
-def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
-    """Convert the value of --plot, such as "TPR over FPR", to its short form, such as "fptp"."""
-    from bsdsbench.curves.ranked import parse_variant
-
-    return parse_variant(text)
-
-
 @attrs.frozen(eq=False, repr=False, slots=False)
 class _CurvesArguments:
     """The arguments and options of `curves`, in the order of its help page."""
@@ -100,17 +91,15 @@ class _CurvesArguments:
     kind: str = opt.choice(
         "Kind of curve; both: ROC and PR side by side.", choices=tuple(AXES_OF_KIND)
     )
-    points: list[list[tuple[float, float]]] = opt.add_option(
+    points: list[list[tuple[float, float]]] = opt.repeatable(
         "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
         callback=_parse_points,
-        multiple=True,
         metavar="FPR,TPR;...",
     )
-    counts: list[list[tuple[float, float, float, float]]] = opt.add_option(
+    counts: list[list[tuple[float, float, float, float]]] = opt.repeatable(
         "A curve given by the counts of its points, such as '5,5,15,95;10,30,10,70'. May be "
         "repeated.",
         callback=_parse_points,
-        multiple=True,
         metavar="TP,FP,FN,TN;...",
     )
     names: list[str] | None = opt.word_list(
@@ -169,7 +158,6 @@ class _CurvesArguments:
         "Axes of ROC: fptp, tntp, tptn or fpfn, as VLFeat calls them (x, then y), tpfp ..., or in "
         "words, such as 'TPR over FPR'. The printed area is that under this variant.",
         default="fptp",
-        callback=_parse_variant,
         metavar="XY",
     )
     scale: str = opt.choice("Scale of the axes of DET.", choices=("normal", "log"))
@@ -214,7 +202,11 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     _check_options(args)
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
-        _write_file(target, curves, args)
+        if target.endswith(".csv"):
+            _write_csv(Path(target), curves[0], args)
+        else:
+            _draw_figure(target, curves, args)
+        say(f"wrote {target}", progress=True)
     # The curves use all rows of the files, with a single point for equal scores
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
@@ -238,9 +230,11 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
 def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
     """Return `args` with the options implied by --convention, --plot, --scale and quantile options.
 
-    For example, --scale implies --kind det, and --num-thresholds implies --quantiles. Options that
-    the user gave are not changed.
+    Options that the user gave are not changed, but the value of --plot, such as "TPR over FPR", is
+    converted to its short form, such as "fptp".
     """
+    from bsdsbench.curves.ranked import parse_variant
+
     implied = dict(_CONVENTIONS.get(args.convention, {}))  # name of an option -> its value
     if is_given("plot"):
         implied["kind"] = "roc"
@@ -249,13 +243,13 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
     if any(map(is_given, _QUANTILE_OPTIONS)):
         implied["quantiles"] = True
     changes = {name: value for name, value in implied.items() if not is_given(name)}
-    return attrs.evolve(args, **changes)
+    return attrs.evolve(args, plot=parse_variant(args.plot), **changes)
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options that --convention sets, such as ["--ties merge", "--include-inf"].
+    """Return the options that --convention sets, with the values in use, which may be the user's.
 
-    They have the values in use: an option that the user also gave has the user's value.
+    For example, ["--ties merge", "--include-inf"].
     """
     option_of_name = {param.name: param for param in click.get_current_context().command.params}
     flags = []
@@ -294,10 +288,7 @@ def _check_options(args: _CurvesArguments) -> None:
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
-    """Return the curves with the names in --names or, if it is not given, with their own names.
-
-    If an earlier curve has the same name, the position of the curve is appended, as in "x (2)".
-    """
+    """Return the curves with the names in --names, if given; of two curves "x", one is "x (2)"."""
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
         raise click.UsageError(f"--names: {len(names)} names, expected {len(curves)}")
@@ -311,8 +302,7 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
     Curves are named after the files without folder and suffix or, if two such names are equal, by
-    the paths. Identical warnings are printed once per file. Raises DataError, which names the file,
-    if a file or its labels cannot be used.
+    the paths. Warnings and errors are printed with the path, identical warnings once.
     """
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
@@ -342,16 +332,27 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, the curve has points at quantiles of the scores, and the same points are used
-    on all axes. The labels and scores are then not kept in `NamedCurve.sample`.
+    With --quantiles, all axes have the same points, at quantiles of the scores, and the labels and
+    scores are not kept in `NamedCurve.sample`. A row of the file then is one instance, and its
+    label a positive share from 0 to 1; or with --instance-count, it stands for several instances,
+    and its label is the number of positive ones.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
+    from bsdsbench.errors import DataError
 
     all_axes = AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
-        curves_by_axes = dict.fromkeys(all_axes, _quantile_curve(sample, args))
+        if args.instance_count is not None and (sample.labels < 0).any():
+            raise DataError("labels below 0, expected the number of positives in each row")
+        # A number for all rows, or the column of the file that has one for each
+        instances: Any = args.instance_count if sample.counts is None else sample.counts
+        options = keywords_of(args, ("num_thresholds", "strict"))
+        curve = curves.threshold_curve(
+            sample.labels, sample.scores, instance_count=instances, **options
+        )
+        curves_by_axes = dict.fromkeys(all_axes, curve)
     else:
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
@@ -366,39 +367,15 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
     return NamedCurve(name, curves_by_axes, points, is_given=False, sample=kept_sample)
 
 
-def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
-    """Compute the curve with points at quantiles of the scores.
-
-    Without --instance-count, a row of the file is one instance, and its label is its positive
-    share, from 0 to 1. With --instance-count, a row stands for several instances, and its label is
-    the number of positive ones. The option is either a number for all rows, or the name of the
-    column that has the number for each row; `sample.counts` then has the values of that column.
-    """
-    from bsdsbench.curves import threshold_curve
-    from bsdsbench.errors import DataError
-
-    if args.instance_count is not None and (sample.labels < 0).any():
-        raise DataError("labels below 0, expected the number of positives in each row")
-    instances: Any = args.instance_count if sample.counts is None else sample.counts
-    return threshold_curve(
-        sample.labels,
-        sample.scores,
-        instance_count=instances,
-        num_thresholds=args.num_thresholds,
-        strict=args.strict,
-    )
-
-
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     """Make a curve from each --points option, followed by a curve from each --counts option.
 
     The same curve is used on all axes. The totals (numbers of positives and negatives) are
     --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
     """
-    from bsdsbench.curves import CurvePoints
-    from bsdsbench.curves.points import check_totals
+    from bsdsbench.curves.points import CurvePoints, check_totals
 
-    all_points: list[CurvePoints] = []  # one per curve
+    all_points = []  # one per curve
     n_positives = args.num_positives or math.nan
     n_negatives = args.num_negatives or math.nan
     for rates in args.points:  # pairs (FPR, TPR)
@@ -424,46 +401,40 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     return curves
 
 
-def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
-    """Write the points of the first curve (.csv), or a figure of all curves (other suffixes)."""
-    if target.endswith(".csv"):
-        _write_csv(Path(target), curves[0], args.kind, args.between)
+def _draw_figure(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
+    """Write a figure of all curves, side by side on the axes of --kind."""
+    from bsdsbench.plotting import plot_spaces
+
+    drawn: dict[str, Any]
+    if args.between:
+        drawn = {curve.name: curve.points for curve in curves}
     else:
-        from bsdsbench.plotting import plot_spaces
-
-        drawn: dict[str, Any]
-        if args.between:
-            drawn = {curve.name: curve.points for curve in curves}
-        else:
-            # With --kind both, the last curve is the PR curve, which can be converted to ROC
-            drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
-        options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
-        options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
-        plot_spaces(drawn, target, **options)
-    say(f"wrote {target}", progress=True)
+        # With --kind both, the last curve is the PR curve, which can be converted to ROC
+        drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
+    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
+    options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
+    plot_spaces(drawn, target, **options)
 
 
-def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
+def _write_csv(path: Path, curve: NamedCurve, args: _CurvesArguments) -> None:
     """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
     With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
     PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
-    lack is taken from `curve.points`, which has the same points with all rates.
-
-    between: True if --between added points, which only `curve.points` has.
+    lack is taken from `curve.points`, which has the same points with all rates, and alone has the
+    points that --between adds.
     """
     from bsdsbench.io import write_atomic
 
     sources: list[Any] = [curve.points]
-    if not between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}, for example
+    if not args.between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}
         sources = [*curve.curves_by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
     if not all(map(math.isnan, thresholds)):  # a curve given by rates or counts has no thresholds
         columns["threshold"] = thresholds
-    for name in (*_RATES_OF_KIND[kind], "tp", "fp"):  # such as recall, precision, tp, fp
-        has_column = [source for source in sources if hasattr(source, name)]
-        columns[name] = getattr(has_column[0], name)
+    for name in (*_RATES_OF_KIND[args.kind], "tp", "fp"):  # such as recall, precision, tp, fp
+        columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     lines = [",".join(map(repr, row)) for row in rows]
     write_atomic(path, "\n".join([",".join(columns), *lines]) + "\n")

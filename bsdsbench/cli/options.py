@@ -22,9 +22,8 @@ from bsdsbench.runs.keywords import RunKeywords
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare a command-line option.
 
-    Use the result as the default value of a parameter of a command function, or as a field of an
-    attrs class of options. It is an attrs field whose metadata "make_parameter" is a function that
-    takes the name of the parameter or field and returns the `click.Option`.
+    The result is an attrs field whose metadata "make_parameter" is a function that takes the name
+    of the parameter or field and returns the `click.Option`.
 
     text: the help text.
     flags: the spellings of the option, such as "-o", "--out". Default: "--" and the name of the
@@ -45,15 +44,12 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     metavar: the name of the argument in the usage line. Default: the parameter name in upper case.
     settings: keywords of `click.Argument`.
     """
-
-    def make_argument(name: str) -> click.Argument:
-        return click.Argument([name], metavar=metavar, **settings)
-
-    return attrs.field(default=None, metadata={"make_parameter": make_argument})
+    metadata = {"make_parameter": lambda name: click.Argument([name], metavar=metavar, **settings)}
+    return attrs.field(default=None, metadata=metadata)
 
 
 def options_of(owner: type[Any]) -> Any:
-    """Declare all options of an attrs class. The parameter gets an instance of the class."""
+    """Declare all options of an attrs class, of which the parameter gets an instance."""
     return attrs.field(default=None, metadata={"options_of": owner})
 
 
@@ -65,10 +61,7 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the values of --published at commas into keys, which are not checked here.
-
-    If the only key is "list", print all existing keys with their results, and exit.
-    """
+    """Split the values of --published into keys; "list" alone prints all of them, and exits."""
     keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
@@ -82,21 +75,16 @@ def _published_keys(
 
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
-# An option that takes comma-separated words and may be repeated. Its value is a list or None.
-word_list = partial(add_option, multiple=True, callback=split_words)
+repeatable = partial(add_option, multiple=True)  # its value is a tuple
+word_list = partial(repeatable, callback=split_words)  # of words between commas: a list or None
 
 
 def run_option(name: str, **changes: object) -> Any:
     """Declare the command-line option for a keyword of `evaluate` or `run`, such as "workers".
 
-    Its default, its help text and its settings are those of the field `name` of `RunKeywords`; the
-    settings are in the field's metadata "flag". `changes` override them. Settings are keywords of
-    `click.Option`, and these:
-
-    - "names": the spellings, such as ("-o", "--out"). Default: "--" and `name`.
-    - "path": True if the value is a path.
-    - "number": True if the value is an integer of at least 1.
-    - "choices": the allowed values.
+    Its default, its help text and its settings are those of the field `name` of `RunKeywords`, but
+    for `changes`. The settings are keywords of `click.Option`, and "names" (the spellings), "path",
+    "number" (from 1) and "choices".
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -135,11 +123,10 @@ def _choose_format(ctx: click.Context, param: click.Parameter, output_format: st
 
 runs_argument = partial(add_argument, "[OUT|FILE|ref:NAME]...", nargs=-1, type=click.Path())
 names_option = word_list("Names of the runs, in order; default: as stored.", metavar="A,B")
-labels_option = add_option(
+labels_option = repeatable(
     "Another name to show. KEY is the name or folder of a run, or the key of a published result. "
     "May be repeated.",
     "--label",
-    multiple=True,
     callback=_parse_labels,
     metavar="KEY=TEXT",
 )
@@ -156,9 +143,8 @@ ground_truth_option = path(
     "Ground-truth folder; default: that of --task, if `bsdsbench data get` downloaded it."
 )
 metrics_option = word_list("", metavar="M,M")
-published_option = add_option(
+published_option = repeatable(
     "Published results to add, by their keys; `list` prints all keys.",
-    multiple=True,
     callback=_published_keys,
     is_eager=True,
     metavar="KEY,...",
@@ -191,11 +177,10 @@ class GroupingOptions:
 class SliceOptions:
     """Slices (groups of images) to show beside the scores, and clusters for their intervals."""
 
-    by: tuple[str, ...] = add_option(
+    by: tuple[str, ...] = repeatable(
         "Also show slices of the images: the groups of this column. Numbers are divided at their "
         "quartiles, or at limits as in size=0,1024,9216; size=each makes a group of each number. "
         "May be repeated.",
-        multiple=True,
         metavar="COLUMN[=X,X]",
     )
     cluster: str | None = add_option(
@@ -209,9 +194,8 @@ class SliceOptions:
 class MethodOptions:
     """Methods (NAME=RUNS), and the measure of spread over runs: "sd", "range" or "se"."""
 
-    method: tuple[str, ...] = add_option(
+    method: tuple[str, ...] = repeatable(
         "A method of one or more runs, such as seeds or folds, in place of OUT. May be repeated.",
-        multiple=True,
         metavar="NAME='out/seed*'",
     )
     spread: str = add_option(
@@ -262,9 +246,8 @@ nms_option = add_option(
     metavar="[RECIPE]",
 )
 invert_option = flag("The maps are dark on bright: use 1 - value.", flag_value="true")
-set_option = add_option(
+set_option = repeatable(
     "Set another field, such as nms_params.radius=2; an unknown field lists them. May be repeated.",
-    multiple=True,
     metavar="FIELD=VALUE",
 )
 
@@ -296,10 +279,7 @@ class ProtocolOptions:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class EvaluationOptions:
-    """The options shared by `evaluate` and `run`.
-
-    The executor defaults to "auto", because child processes can import the command line's __main__.
-    """
+    """The options shared by `evaluate` and `run`."""
 
     gt: str | None = ground_truth_option
     task: str | None = run_option("task")
@@ -311,5 +291,6 @@ class EvaluationOptions:
     protocol: ProtocolOptions = options_of(ProtocolOptions)
     shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
     workers: int | None = run_option("workers")
+    # Not threads as in Python: child processes can import the command line's __main__
     executor: str = run_option("executor", default="auto")
     fresh: bool = run_option("fresh")

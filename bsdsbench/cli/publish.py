@@ -34,11 +34,10 @@ class _ReportArguments:
 
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
-    history: tuple[str, ...] = opt.add_option(
+    history: tuple[str, ...] = opt.repeatable(
         "Show the scores of these runs over time, by their dates, or else by their names (v2 "
         "before v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, "
         ".svg, .png). May be repeated.",
-        multiple=True,
         is_eager=True,
         metavar="'out/v*'",
     )
@@ -117,9 +116,8 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     """Print the tables of runs, or write them to the file given with -o.
 
     There are always tables of scores, with rows for the results of --published. Further tables show
-    the error classes (unless --columns is given, and only for runs that counted them), the scores
-    in each slice, a group of images, of --by, and summaries of the per-image scores (--summary). In
-    CSV, the tables of runs get a last column with the images that were left out.
+    the error classes (of runs that counted them), the scores in each slice, a group of images, of
+    --by, and summaries of the per-image scores (--summary).
     """
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.results.score_tables import metric_with_errors, score_tables
@@ -165,10 +163,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
-
-    For each column in --by, another table shows the mean scores in each group of images.
-    """
+    """Print the mean scores of methods (sets of runs), or write them to the file given with -o."""
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
@@ -191,11 +186,7 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show how scores changed over the runs of --history and any runs given as arguments.
-
-    The suffix of -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a
-    table. Without -o, the table is printed.
-    """
+    """Show how scores changed over the runs of --history and any runs given as arguments."""
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 

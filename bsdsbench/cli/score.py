@@ -13,7 +13,6 @@ import click
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     NMS_OF_PROTOCOL,
-    RunInputs,
     command,
     compile_first,
     keywords_of,
@@ -217,11 +216,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
 
 def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if a metric cannot score the masks of objects in a COCO file.
-
-    gt: the path of the ground-truth file, which begins the message.
-    metrics: the names of the metrics to check.
-    """
+    """Raise UsageError if a metric cannot score the masks of objects in the COCO file `gt`."""
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
@@ -242,8 +237,7 @@ def _print_evaluation(
 ) -> None:
     """Print the scores of a run as tables or JSON, with those of --summary and --by.
 
-    threshold_run: the run of --threshold-from, or None. Its best threshold is applied to `run`, and
-        the scores at this threshold are printed too.
+    threshold_run: the run of --threshold-from, or None.
     """
     from bsdsbench.results.score_tables import at_threshold_of
 
@@ -269,13 +263,7 @@ def _print_evaluation(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert lists of tables to plain dicts for JSON.
-
-    tables_by_key: key in the JSON file, such as "slices" -> tables.
-
-    Returns a dict with these keys, from the key of each table to its content. Keys of empty lists
-    are left out.
-    """
+    """Convert {"slices": tables} to {"slices": {key of a table: its content}}; no empty lists."""
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -286,10 +274,7 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if an option is given without the option that it depends on.
-
-    --by and --per need --groups or --group-by. --cluster needs --by.
-    """
+    """Raise UsageError if an option is given without the option that it depends on."""
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by and --per need --groups FILE.csv or --group-by REGEX")
     if slicing.cluster and not slicing.by:
@@ -332,33 +317,10 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import DetectorOptions
-
-    inputs = _detector_inputs(args)
-    options = keywords_of(args, DetectorOptions.__annotations__)
-    with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
-        run = bb.run(
-            args.function,
-            str(inputs.images),
-            inputs.protocol,
-            inputs.metrics,
-            gt=inputs.gt,
-            progress=report,
-            **options,
-        )
-    _print_detector_run(run, args)
-    return report_left_out(run.failed, run.evaluation)
-
-
-def _detector_inputs(args: _RunArguments) -> RunInputs:
-    """Check the options of `run`, and determine its folders, metrics and protocol from them.
-
-    If maps will be scored, kernels that were never compiled are compiled now. Raises DataError if
-    the ground truth does not belong to the task.
-    """
     from bsdsbench.runs.sources import check_truth
 
     options = args.evaluation
-    _check_slicing(args.slicing, options.grouping)  # options such as --by, for tables of groups
+    _check_slicing(args.slicing, options.grouping)
     if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
@@ -370,15 +332,23 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
         check_truth(inputs.task, inputs.gt, inputs.protocol)
     if inputs.gt:
         compile_first(inputs.metrics, inputs.images, inputs.gt)
-    return inputs
+    keywords = keywords_of(args, DetectorOptions.__annotations__)
+    with progress(options.name or args.function.rpartition(":")[2]) as report:
+        run = bb.run(
+            args.function,
+            str(inputs.images),
+            inputs.protocol,
+            inputs.metrics,
+            gt=inputs.gt,
+            progress=report,
+            **keywords,
+        )
+    _print_detector_run(run, args)
+    return report_left_out(run.failed, run.evaluation)
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the scores of a detector run (if it was scored), the tables of --by, and its speed.
-
-    With --format json, all of this is printed as JSON. If --resume kept maps that an earlier run of
-    the detector wrote, their number is printed last, on standard error.
-    """
+    """Print the scores of a detector run (if it was scored), the tables of --by, and its speed."""
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:
         from bsdsbench.comparison.slices import slice_tables  # takes long to import

@@ -1,7 +1,4 @@
-"""Code shared by the commands: click classes, resolving inputs from options, and printing.
-
-Messages and progress go to standard error, results to standard output.
-"""
+"""Code shared by the commands: click classes, resolving inputs from options, and printing."""
 
 from __future__ import annotations
 
@@ -94,11 +91,7 @@ class Commands(click.Group):
 
 
 class Command(click.Command):
-    """A command with --quiet, a --nms with an optional value, and help in sections."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
+    """A command with a --nms with an optional value, and help in sections."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
@@ -112,16 +105,16 @@ class Command(click.Command):
             from bsdsbench.protocol.nms_recipes import RECIPES
 
             recipes = ", ".join(RECIPES)
-            for k, (word, next_word) in enumerate(zip(args, [*args[1:], None], strict=True)):
+            for k, (word, next_word) in enumerate(zip(args, [*args[1:], ""], strict=True)):
                 if word == "--nms" and next_word not in RECIPES:
                     args[k] = f"--nms={NMS_OF_PROTOCOL}"
-                    words_after_nms += [] if next_word is None else [next_word]
+                    words_after_nms.append(next_word)
         try:
             self._check_values(ctx, args)
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             # Click's message is "Got unexpected extra argument (WORD)"
-            if any(f"({word}" in error.message for word in words_after_nms):
+            if any(word and f"({word}" in error.message for word in words_after_nms):
                 text = f"{error.message}; the recipes of --nms are {recipes}"
                 raise click.UsageError(text, ctx) from None
             raise
@@ -181,10 +174,11 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
     name: the name of the command. Default: the function's name without "_command".
     """
+    quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
     return Command(
         name or function.__name__.removesuffix("_command"),
         callback=partial(_call, function),
-        params=_make_parameters(function),
+        params=[*_make_parameters(function), quiet],
         help=function.__doc__,
     )
 
@@ -205,10 +199,7 @@ def _declarations(owner: Callable[..., object]) -> Iterator[tuple[str, Mapping[s
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click parameters that a command function or an options class declares.
-
-    A parameter whose value is an options class stands for all parameters of that class.
-    """
+    """Make the click parameters that a command function or an options class declares."""
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner):
         if "options_of" in metadata:
@@ -219,12 +210,7 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 
 
 def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command function with the values parsed by click, and return its result.
-
-    owner: the command function. In recursive calls it is the options class of a parameter or field,
-        and the result is the instance that is passed for it.
-    values: name of an option or argument -> value, for all options of the command.
-    """
+    """Call a command function, or an options class, with its values of all that click parsed."""
     arguments = {}
     for name, metadata in _declarations(owner):
         options = metadata.get("options_of")
@@ -260,10 +246,7 @@ def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> Shard:
 
 
 def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return {name: value} of an options class instance, including those of nested classes.
-
-    names: the names to return; default: all. Unknown names are ignored.
-    """
+    """Return {name: value} of options, also of nested ones: those in `names`, by default all."""
     keywords: dict[str, Any] = {}
     for field in attrs.fields(type(args)):
         value = getattr(args, field.name)
@@ -283,7 +266,7 @@ def is_given(parameter: str) -> bool:
 def refuse_given(parameters: Collection[str], conflict: str) -> None:
     """Raise UsageError, "FLAG: cannot be combined with CONFLICT", if any of the options was given.
 
-    parameters: parameter names, such as "max_dist". Names that the command lacks are ignored.
+    Names of parameters that the command lacks are ignored.
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
@@ -313,13 +296,10 @@ def protocol_from(
     override single fields. A warning is given for those on which no score of the metrics depends.
 
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
-
-    Raises ProtocolError if a value is not valid for its field.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
-    # 1. The protocol from which to start
     start: Protocol | str | None = options.protocol
     if options.signature:
         if options.protocol:
@@ -331,8 +311,7 @@ def protocol_from(
     elif start is None and metrics:
         start = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(start)
-    # 2. The fields to change, as texts FIELD=VALUE like those of --set
-    overrides = list(options.set or ())
+    overrides = list(options.set or ())  # fields to change, as texts FIELD=VALUE
     for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
         value = getattr(options, field)
         if value:
@@ -353,13 +332,10 @@ def protocol_from(
             # because the field accepts more texts than --set
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
-        # 3. Warn of changes on which no score depends, except those that only describe the protocol
-        options_by_metric = changes.get("options")
-        given = set(changes)  # the names of fields, and of metrics whose options were set
-        if isinstance(options_by_metric, dict):
-            given |= options_by_metric.keys()
-        unused = given & registry.unused_settings(metrics, protocol)
-        unused -= {"name", "version", "options"}
+        options_by_metric: Any = changes.get("options", ())
+        given = {*changes, *options_by_metric}  # names of fields and of metrics
+        only_describing = {"name", "version", "options"}
+        unused = given & registry.unused_settings(metrics, protocol) - only_describing
         if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
     return registry.complete_options(protocol)  # fills in the defaults of metric options

@@ -126,9 +126,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    # On all images and, with --by, in each slice: the images with one value of a grouping column
-    compared = _compare(args, options, args.test)
-    comparison, slices = compared.on_all_images, compared.slices
+    comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
         comparison = comparison.only(columns)
@@ -145,12 +143,12 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
         else:
             tables = comparison.tables()
         if args.by:
-            table_of_slices = compared_table(slices, compared.slice_column)
+            table_of_slices = compared_table(slices, slice_column)
             tables.append(replace(table_of_slices, reading=comparison.reading))
         if args.ranks:
             tables += rank_tables({"": comparison})  # "": of all images
             if args.by:
-                tables += rank_tables(slices, compared.slice_column)
+                tables += rank_tables(slices, slice_column)
         show_tables(tables, out, output_format, comparison.left_out)
     # A table on the terminal ends with the notes. Otherwise, they go to standard error
     if output_format != "table" or out:
@@ -161,16 +159,11 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
 
 class _Compared(NamedTuple):
-    """The comparisons of runs or methods.
-
-    on_all_images: the comparison on all images.
-    slices: name of a slice (group of images) of --by -> the comparison on its images.
-    slice_column: the grouping column of --by, or "" if --by is not given.
-    """
+    """The comparisons of runs or methods, on all images and on the slices (groups) of --by."""
 
     on_all_images: Comparison | MethodComparison
-    slices: Mapping[str, Comparison | MethodComparison]
-    slice_column: str
+    slices: Mapping[str, Comparison | MethodComparison]  # by the name of the slice
+    slice_column: str  # the grouping column, "" without --by
 
 
 def _compare(
@@ -178,10 +171,8 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    If every method has only one run, these are compared as runs.
-
     options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
-    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
+    test: the test for p-values, a keyword of `bb.compare` alone.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -336,10 +327,9 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Return the runs with counted error classes, if `score` is the score of an error class.
+    """Count the error classes of the runs, if `score` is that of one, such as "error.absent".
 
-    An error class is a kind of missed or false pixels; its score is "error.absent" or
-    "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
+    An error class is a kind of missed or false pixels.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -363,10 +353,9 @@ def explain_command(
         metavar="SIG SIG",
     ),
     gt: str | None = opt.path("Ground-truth folder; default: that of OUT."),
-    target: tuple[str, ...] = opt.add_option(
+    target: tuple[str, ...] = opt.repeatable(
         "A published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE=VALUE of another metric. "
         "May be repeated.",
-        multiple=True,
         metavar="MEASURE=VALUE",
     ),
     protocol: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
@@ -436,8 +425,7 @@ def _print_explanation(
 
     A trial is a setting with its scores. Only trials on all images are printed: the first
     _MAX_TRIALS (the most likely), all others that reach the targets, and the unchanged run. In
-    text, trials that reach the targets are marked with "=" if a known program uses the setting,
-    otherwise with "~".
+    text, "=" marks settings of a known program that reach the targets, and "~" other settings.
 
     target_values: score, such as "ods" -> target as the user wrote it.
     """
@@ -473,10 +461,9 @@ def _print_explanation(
 
 
 def _print_differences(between: tuple[str, str]) -> int:
-    """Print the differences between two signatures that can change a score.
+    """Print the differences that can change a score, of two signatures or of those of runs.
 
-    An argument that contains "|" is a signature. Otherwise, an existing path, a URL or ref:NAME is
-    a run whose signature is used. Returns the exit status: 1 if there are differences, otherwise 0.
+    Returns the exit status: 1 if there are differences, otherwise 0.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature
@@ -486,7 +473,7 @@ def _print_differences(between: tuple[str, str]) -> int:
     signatures = []
     for text in between:
         is_run = Path(text).exists() or text.startswith(REF_PREFIX) or is_address(text)
-        if is_run and "|" not in text:
+        if is_run and "|" not in text:  # a bar separates the words of a signature
             signatures.append(bb.Evaluation.load(text).signature)
         else:
             signatures.append(Signature.parse(text))
