@@ -34,7 +34,7 @@ from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.scores.curve import ODS_RULES, PRCurve, best
-from bsdsbench.text import did_you_mean
+from bsdsbench.text import counted, did_you_mean
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -175,8 +175,10 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
-    """Give an InputWarning if F in eval_bdry.txt is not that of the counts or the curve.
+    """Give an InputWarning if the tables of a folder seem to be of several runs.
 
+    Then F in eval_bdry.txt is not that of the counts or the curve, or eval_bdry_img.txt has another
+    number of images than there are counts.
     F of the curve is taken by every ODS rule, since interpolation between few thresholds raises it.
 
     tables: name of an official table -> its rows
@@ -184,6 +186,14 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     matches: for each image, its counts in ID_ev1.txt (T, 4); [] if there are none, so that the
         curve in eval_bdry_thr.txt is used
     """
+    n_listed = len(tables.get("eval_bdry_img.txt", matches))
+    if matches and n_listed != len(matches):
+        has = f"eval_bdry_img.txt has {counted(n_listed, 'image')}"
+        warn(
+            InputWarning(
+                f"{has}, but there are {counted(len(matches), 'file')} ID_ev1.txt, which are scored"
+            )
+        )
     if "eval_bdry.txt" not in tables:
         return
     if matches:

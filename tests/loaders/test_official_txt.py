@@ -57,6 +57,7 @@ def test_ev1_is_the_same_rows_for_any_count(n, images):
         *((f"0.5 {wrong} 2 3 4\n", "invalid counts") for wrong in ("1.5", "-1", "nan", "inf")),
         ("nan 1 2 3 4\n", "invalid counts"),
         (f"0.5 1 {2**53 + 2} 3 4\n", "invalid counts"),
+        ("0.5 3 4 1 2\n0.9 1 1 1 2\n", "sumR changes with the threshold and sumP does not"),
         ("0.5 3 2 3 4\n", "more matched than there are"),
         ("0.5 1 2 5 4\n0.6 1 2 3 4\n", "more matched than there are"),
         ("# only words\n", "has no rows"),

@@ -124,7 +124,8 @@ def _read_ev1(path: PathLike) -> MatchCounts:
     """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
 
     A row has a threshold and four pixel counts: matched and all pixels of the ground truth, matched
-    and all pixels of the prediction. Raises FileFormatError if they are no whole numbers.
+    and all pixels of the prediction. Raises FileFormatError if they are no whole numbers, or if
+    the ground truth changes with the threshold in place of the prediction.
     """
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]  # (T, 4)
@@ -133,6 +134,9 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("invalid counts, expected a threshold and four pixel counts in a row")
+        if np.ptp(counts[:, 1]) > 0 == np.ptp(counts[:, 3]):
+            has = "sumR changes with the threshold and sumP does not"
+            raise FaultError(f"{has}, expected the columns thresh cntR sumR cntP sumP")
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
