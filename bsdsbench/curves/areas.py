@@ -95,9 +95,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    Points with a recall above 0 are converted to counts for `davis_goadrich_area`, which raises
-    DataError if false positives decrease. The area is the same for any number of positives. The
-    number 1 is used, so that TP equals recall.
+    Raises DataError if false positives decrease. The area is the same for any number of positives;
+    1 is used, so that TP equals recall.
     """
     has_tp = recall > 0
     p, tp = precision[has_tp], recall[has_tp]
@@ -115,8 +114,8 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     """Return the exact area under a PR curve whose counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision extends to recall
-    0. Leading points (0, FP) are kept: false positives ranked before all positives lower the area.
-    No area is added beyond the last point. Without points the area is 0.
+    0. False positives that come before, at (0, FP), lower the area. No area is added beyond the
+    last point. Without points the area is 0.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -143,8 +142,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     fp_a, fp_b = fps[:-1][rises], fps[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
-    predicted_a = tp_a + fp_a
-    predicted_b = tp_b + fp_b
+    predicted_a, predicted_b = tp_a + fp_a, tp_b + fp_b
     # If A is (0, 0), c is 0 and the logarithm has no effect, so the growth is set to 1
     growth = np.divide(
         predicted_b, predicted_a, out=np.ones_like(predicted_b), where=predicted_a > 0
@@ -357,8 +355,7 @@ def point_areas(
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
     The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
-    2 with areas under the ROC curve. In each row, `name` is the area ("11-point"), `value` its
-    value, and `rule` how it is computed ("mean of 11 recall levels").
+    2 with areas under the ROC curve.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -399,10 +396,11 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
     positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
     if one is outside [0, 1]. Without negatives, ROC areas are NaN, and PR areas that need both
-    totals are 1.
+    totals are 1, as precision is.
     """
     merged = rank(samples, "merge")  # counts at each distinct score
-    if not merged.positives:
+    p, n = merged.positives, merged.negatives
+    if not p:
         return {}
     areas: dict[str, Any] = {}
     if (samples.scores < np.inf).all():  # scikit-learn rejects inf, but accepts -inf
@@ -411,49 +409,26 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
         areas["scikit-learn precision_recall_curve + auc"] = merged_curve.auc
         areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
     areas |= _torchmetrics_areas(samples)
-    areas |= _vlfeat_areas(samples)
+    each_sample = rank(samples, "sample")  # VLFeat has one point per sample
+    vlfeat_curve = pr_from_ranking(each_sample)
+    areas["VLFeat ap"] = vlfeat_curve.ap
+    areas["VLFeat auc"] = vlfeat_curve.auc
+    areas["VLFeat ap, Interpolate"] = pr_from_ranking(each_sample, interpolate=True).ap
+    areas["VLFeat ap_interp_11"] = vlfeat_curve.ap_11  # mean over 11 recall levels
+    areas["VLFeat roc auc"] = roc_from_ranking(each_sample).auc
     areas |= _development_kit_areas(samples)
-    areas |= _davis_goadrich_areas(merged)
+    achievable = auccalculator = 1.0
+    if n:
+        achievable = auc_pr(*achievable_pr(merged.fp / n, merged.tp / p, p, n))
+        auccalculator = auccalculator_areas(merged.tp, merged.fp, p, n).pr
+    areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
+    areas["Davis-Goadrich, achievable (ROC hull)"] = achievable
+    areas["AUCCalculator"] = auccalculator
     if _is_in_unit_range(samples.scores):
         thresholds = np.array(even_thresholds(99))
         precision, recall = _pr_at_thresholds(merged, thresholds)
         areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, precision, recall))
     return {name: float(value) for name, value in areas.items()}
-
-
-def _vlfeat_areas(samples: Samples) -> dict[str, float]:
-    """Compute AP and areas as VLFeat does, with one point per sample.
-
-    Returns a dict from VLFeat's names, such as "VLFeat ap", to the values of PR and ROC areas.
-    """
-    ranking = rank(samples, "sample")
-    curve = pr_from_ranking(ranking)  # `ap_11`: AP as the mean over 11 recall levels
-    return {
-        "VLFeat ap": curve.ap,
-        "VLFeat auc": curve.auc,
-        "VLFeat ap, Interpolate": pr_from_ranking(ranking, interpolate=True).ap,
-        "VLFeat ap_interp_11": curve.ap_11,
-        "VLFeat roc auc": roc_from_ranking(ranking).auc,
-    }
-
-
-def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
-    """Compute the PR areas of Davis and Goadrich, and of their program AUCCalculator.
-
-    Returns a dict from the names of these areas, such as "AUCCalculator", to their values. There
-    must be positives. Without negatives, precision is 1 everywhere, so all areas are 1.
-    """
-    p, n = ranking.positives, ranking.negatives
-    achievable = auccalculator = 1.0
-    if n:
-        # By mixing the classifiers at two thresholds at random: the convex hull in ROC space
-        achievable = auc_pr(*achievable_pr(ranking.fp / n, ranking.tp / p, p, n))
-        auccalculator = auccalculator_areas(ranking.tp, ranking.fp, p, n).pr
-    return {
-        "Davis-Goadrich, count-linear": davis_goadrich_area(ranking.tp, ranking.fp, p),
-        "Davis-Goadrich, achievable (ROC hull)": achievable,
-        "AUCCalculator": auccalculator,
-    }
 
 
 def _is_in_unit_range(scores: F8) -> bool:

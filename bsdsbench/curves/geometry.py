@@ -72,10 +72,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """Convert PR points to ROC points.
+    """Convert PR points to ROC points, by FP = TP (1/precision - 1).
 
-    False positives are computed as FP = TP (1/precision - 1). At recall 0 they are unknown, so the
-    FPR is NaN. As an exception, the conventional point (recall 0, precision 1) becomes (0, 0).
+    At recall 0, the FPR is unknown and becomes NaN. As an exception, the conventional point (recall
+    0, precision 1) becomes (0, 0).
 
     Parameters
     ----------
@@ -104,8 +104,7 @@ def pr_to_roc(
         fpr = n_positive * r * (1 / p - 1) / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
-    is_possible = has_no_tp | (fpr <= 1 + RATE_SLACK)  # up to rounding
-    is_impossible = ~is_possible
+    is_impossible = ~(has_no_tp | (fpr <= 1 + RATE_SLACK))  # up to rounding; also if FPR is inf
     if is_impossible.any():
         k = int(is_impossible.argmax())
         raise DataError(
@@ -138,19 +137,14 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     """Return the achievable PR curve of ROC points: their convex hull, converted to PR space.
 
     Randomly mixing the classifiers at these points can reach every point of this curve, but none
-    above it (Davis and Goadrich 2006, section 3). Without points it is the chance line.
+    above it (Davis and Goadrich 2006, section 3). Without points it is the chance line. It has a
+    point at each whole TP between the corners of the hull. The first point has recall 0 and the
+    precision of the next point. The last point has recall 1 and precision P/(P + N).
 
     Parameters
     ----------
     fpr, tpr, positives, negatives : as in `roc_to_pr`
         The points, and the number of samples of each class.
-
-    Returns
-    -------
-    PRPoints
-        The corners of the hull, and a point at each whole TP between them. The first point has
-        recall 0 and the precision of the next point. The last point has recall 1 and precision P/(P
-        + N).
 
     Examples
     --------
@@ -167,9 +161,10 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
-    A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4).
-    Leading points with TP = FP = 0 get the precision of the next point, which is the limit of
-    precision along the line. If there is no next point, they get 1.
+    A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4). The
+    points are in ascending order of recall; without any, the curve is empty. Leading points with TP
+    = FP = 0 get the precision of the next point, which is the limit of precision along the line. If
+    there is no next point, they get 1.
 
     Parameters
     ----------
@@ -177,11 +172,6 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
         Counts of shape (K,) along a curve, both non-decreasing.
     positives : float
         P, the number of positives. Recall is TP/P.
-
-    Returns
-    -------
-    PRPoints
-        The given and the added points in ascending order of recall; empty if there are no points.
 
     Examples
     --------
@@ -203,21 +193,14 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     return PRPoints(precision, tps / total)
 
 
-class _Counts(NamedTuple):
-    """Counts along a curve, float64 (K,) each, both non-decreasing."""
-
-    tp: F8
-    fp: F8
-
-
-def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
+def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[F8]:
     """Insert a point at each whole TP between the points of a curve, with FP interpolated linearly.
 
-    The given counts must not decrease along the curve.
+    The given counts must not decrease along the curve. Returns TP and FP of all points, (K,) each.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:
-        return _Counts(tps, fps)
+        return [tps, fps]
     whole_tp = np.arange(np.floor(tps[0]) + 1, np.ceil(tps[-1]))
     new_tp = whole_tp[~np.isin(whole_tp, tps)]
     # The given points to the left and to the right of each new point
@@ -227,7 +210,7 @@ def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
     new_fp = fps[left] + slope * (new_tp - tps[left])
     all_tps, all_fps = np.r_[tps, new_tp], np.r_[fps, new_fp]
     order = np.argsort(all_tps, kind="stable")
-    return _Counts(all_tps[order], all_fps[order])
+    return [all_tps[order], all_fps[order]]
 
 
 class _Polyline(NamedTuple):
@@ -267,9 +250,7 @@ def dominates(
     """Return True if curve `a` is nowhere below curve `b`. A curve dominates itself.
 
     ROC curves are extended to (0, 0) and (1, 1). PR curves are extended from their first point to
-    recall 0 at constant precision, and are compared up to the smaller of their last recalls. A
-    curve dominates another in ROC space exactly if it does in PR space (Davis and Goadrich 2006,
-    theorem 3.2).
+    recall 0 at constant precision, and are compared up to the smaller of their last recalls.
 
     Parameters
     ----------
@@ -297,8 +278,21 @@ def dominates(
     >>> dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
     True
     """
-    heights = _heights(a, b, space, within, lines)
-    return bool((heights.difference >= 0).all())
+    return bool((_heights(a, b, space, within, lines).difference >= 0).all())
+
+
+def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
+    """Return which of two curves dominates the other. Raises errors as `dominates` does.
+
+    - "first": `a` is above `b` somewhere and nowhere below it
+    - "second": `b` is above `a` somewhere and nowhere below it
+    - "neither": each is above the other somewhere
+    - "equal": the curves do not differ
+    """
+    difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
+    if (difference > 0).any():
+        return "neither" if (difference < 0).any() else "first"
+    return "second" if (difference < 0).any() else "equal"
 
 
 def crossings(
@@ -325,7 +319,25 @@ def crossings(
     >>> crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    x, height = _crossings_of_heights(_heights(a, b, space, within, lines))
+    x, height_a, height_b, difference = _heights(a, b, space, within, lines)
+    sign = np.sign(difference)
+    crossing_points = []  # (x, height) of each
+    for i, j in pairwise(np.flatnonzero(sign).tolist()):  # between them the curves are equal
+        if sign[i] == sign[j]:
+            continue
+        if j > i + 1:
+            crossing_points.append((x[i + 1], height_a[i + 1]))
+        elif x[i] == x[j]:
+            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
+            # from below, so the other has the larger of the heights at i
+            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
+            meeting_height = min if falls else max
+            crossing_points.append((x[i], meeting_height(height_a[i], height_b[i])))
+        else:
+            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
+            crossing_height = height_a[i] + share * (height_a[j] - height_a[i])
+            crossing_points.append((x[i] + share * (x[j] - x[i]), crossing_height))
+    x, height = np.array(crossing_points, np.float64).reshape(-1, 2).T
     if space == "roc":
         return ROCPoints(fpr=x, tpr=height)
     if lines == "straight":
@@ -334,55 +346,13 @@ def crossings(
     return PRPoints(precision=x / (x - height), recall=x)
 
 
-def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other. Raises errors as `dominates` does.
-
-    - "first": `a` is above `b` somewhere and nowhere below it
-    - "second": `b` is above `a` somewhere and nowhere below it
-    - "neither": each is above the other somewhere
-    - "equal": the curves do not differ
-    """
-    difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
-    if (difference > 0).any():
-        return "neither" if (difference < 0).any() else "first"
-    return "second" if (difference < 0).any() else "equal"
-
-
-def _crossings_of_heights(heights: _Heights) -> _Polyline:
-    """Return the points at which two polylines cross, from left to right.
-
-    They cross where the difference of their heights changes its sign from one nonzero entry of
-    `heights` to the next. Between two entries both are straight. If the polylines are equal between
-    the nonzero entries, the first point at which they are equal is the crossing.
-    """
-    x, height_a, height_b, difference = heights
-    sign = np.sign(difference)
-    crossings = []  # (x, height) of each crossing
-    for i, j in pairwise(np.flatnonzero(sign).tolist()):
-        if sign[i] == sign[j]:
-            continue
-        if j > i + 1:  # the polylines are equal between i and j
-            crossings.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:
-            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
-            # from below, so the other has the larger of the heights at i
-            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
-            meeting_height = min if falls else max
-            crossings.append((x[i], meeting_height(height_a[i], height_b[i])))
-        else:
-            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
-            crossing_x = x[i] + share * (x[j] - x[i])
-            crossings.append((crossing_x, height_a[i] + share * (height_a[j] - height_a[i])))
-    return _Polyline(*np.array(crossings, np.float64).reshape(-1, 2).T)
-
-
 class _Heights(NamedTuple):
     """The heights (y) of two polylines at both ends of each of n - 1 intervals of x.
 
     The intervals lie between n positions: the ends of the compared range, and each x between them
     at which a polyline has a corner. Interval i has the entry 2i, just right of position i, and the
     entry 2i + 1, just left of position i + 1. Heights left and right of a position differ where a
-    polyline is vertical.
+    polyline is vertical. Between two entries both polylines are straight.
     """
 
     x: F8  # (2n - 2,): the position of each entry
@@ -394,25 +364,21 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
+    """Compute the heights of two curves at each x at which one of them has a corner.
 
-    x is FPR or recall, and `within` is its range. In PR space the range ends where the shorter
-    curve ends, and `lines` tells how points are joined: with "counts" that change linearly, or by
-    "straight" lines. A difference of the heights that is within rounding becomes 0.
+    `within` is the range of x, which is FPR or recall. In PR space it ends where the shorter curve
+    ends.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     low, high = within
-    if space == "roc":
-        line_a, line_b = _roc_polyline(a), _roc_polyline(b)
-    else:
-        line_a, line_b = _pr_polyline(a, lines), _pr_polyline(b, lines)
+    line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)
+    if space == "pr":
         high = min(high, line_a.x[-1], line_b.x[-1])
     if not 0 <= low < high <= 1:
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
-    # A line may be vertical at a position, so there is a height left and one right of each
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
     largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
@@ -424,9 +390,8 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
-    The two heights at a position differ if the polyline is vertical there. They are returned in
-    this order, (2n - 2,): right of position 0, left of position 1, right of position 1, ..., left
-    of the last position.
+    They are in the order of `_Heights`, (2n - 2,): right of position 0, left of position 1, right
+    of position 1, ..., left of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical
@@ -434,67 +399,46 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     last = np.searchsorted(line.x, grid, side="right") - 1
     from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
     from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
-    both = np.ravel(np.c_[from_left, from_right])  # left and right of each position in turn
-    return both[1:-1]  # not left of the first position, and not right of the last
+    return np.ravel(np.c_[from_left, from_right])[1:-1]
 
 
-def _check_pair(curve: Curve, names: str) -> None:
-    """Raise DataError unless a curve is a pair of arrays, whose `names` stand in the message."""
+def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
+    """Return a curve, given in either direction, as a polyline on which higher is better.
+
+    - In ROC space, x is FPR and y is TPR. The points (0, 0) and (1, 1) are added.
+    - In PR space with lines="straight", x is recall and y is precision. Points with recall 0 are
+      replaced by one point, with the precision at the next higher recall.
+    - In PR space with lines="counts", TP and FP are interpolated linearly instead of precision. x
+      is recall, which is TP/P for P positives, and y is -FP/P: straight lines are then linear in
+      the counts, and fewer false positives are higher. Points with recall 0 are replaced by (0, 0).
+
+    End points that are undefined (NaN, from a conversion to this space) are dropped with a warning.
+    """
     if not isinstance(curve, tuple | list | np.ndarray) or len(curve) != 2:
+        names = "FPR, TPR" if space == "roc" else "precision, recall"
         raise DataError(f"curve: {kind_of_value(curve)}, expected a pair of arrays ({names})")
-
-
-def _roc_polyline(curve: Curve) -> _Polyline:
-    """Return a ROC curve, given in either direction, as a polyline from (0, 0) to (1, 1).
-
-    End points with undefined FPR (NaN, from a conversion to ROC space) are dropped with a warning.
-    """
-    _check_pair(curve, "FPR, TPR")
-    fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
-    fpr, tpr = _from_left_to_right(*check_columns("number", fpr=fpr, tpr=tpr))
-    fpr, tpr = np.r_[0, fpr, 1], np.r_[0, tpr, 1]
-    _check_left_to_right(fpr, "fpr")
-    return _Polyline(fpr, tpr)
-
-
-def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
-    """Return a PR curve, given in either direction, as a polyline on which higher is better.
-
-    - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
-      one point, with the precision at the next higher recall.
-    - With lines="counts", TP and FP are interpolated linearly instead of precision. x is recall,
-      which is TP/P for P positives, and y is -FP/P: straight lines are then linear in the counts,
-      and fewer false positives are higher. Points with recall 0 are replaced by (0, 0).
-
-    End points with undefined precision (NaN, from a conversion to PR space) are dropped with a
-    warning.
-    """
-    _check_pair(curve, "precision, recall")
-    precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
-    recall, precision = _from_left_to_right(
-        *check_columns("number", recall=recall, precision=precision)
-    )
-    has_tp = recall > 0
-    recall, precision = recall[has_tp], precision[has_tp]
-    if recall.size == 0 or (precision <= 0).any():
-        raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-    if lines == "straight":
-        y = np.r_[precision[0], precision]
-    else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
-        y = np.r_[0, -recall * (1 / precision - 1)]
-    recall = np.r_[0, recall]
-    _check_left_to_right(recall, "recall")
-    return _Polyline(recall, y)
-
-
-def _from_left_to_right(x: F8, y: F8) -> _Polyline:
-    """Return the points, reversed if the last one lies left of the first."""
+    if space == "roc":
+        x_name = "fpr"
+        fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
+        x, y = check_columns("number", fpr=fpr, tpr=tpr)
+    else:
+        x_name = "recall"
+        precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
+        x, y = check_columns("number", recall=recall, precision=precision)
     if x.size and x[0] > x[-1]:
-        return _Polyline(x[::-1], y[::-1])
-    return _Polyline(x, y)
-
-
-def _check_left_to_right(x: F8, name: str) -> None:
-    """Raise DataError if x, which starts at 0, decreases along the curve or exceeds 1."""
+        x, y = x[::-1], y[::-1]
+    if space == "roc":
+        x, y = np.r_[0, x, 1], np.r_[0, y, 1]
+    else:
+        has_tp = x > 0
+        x, y = x[has_tp], y[has_tp]
+        if x.size == 0 or (y <= 0).any():
+            raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
+        if lines == "straight":
+            y = np.r_[y[0], y]
+        else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
+            y = np.r_[0, -x * (1 / y - 1)]
+        x = np.r_[0, x]
     if (np.diff(x) < 0).any() or x[-1] > 1:
-        raise DataError(f"{name}: expected 0..1, not turning back")
+        raise DataError(f"{x_name}: expected 0..1, not turning back")
+    return _Polyline(x, y)

@@ -83,7 +83,7 @@ class CurvePoints(TabularCurve):
                 above_zero(total, name)
         order = np.lexsort((y, x))  # by x, then by y
         x, y = x[order], y[order]
-        tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)  # rate * total
+        tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)
         return cls(
             precision=read_only(defined_ratio(tp, tp + fp)),
             tpr=read_only(y),
@@ -191,14 +191,16 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that it does not have.
     """
+    if isinstance(curve, PRResult | ROCResult):
+        curve = along_curve(curve)  # by descending threshold
+        if isinstance(curve, PRResult) == (axes == "pr"):
+            return curve
+        ranking = Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
+        return pr_from_ranking(ranking) if axes == "pr" else roc_from_ranking(ranking)
     if axes != "pr":
-        return _with_rates(curve)
-    if isinstance(curve, PRResult):
-        return along_curve(curve)  # by descending threshold
-    if isinstance(curve, ROCResult):
-        return pr_from_ranking(_ranking(along_curve(curve)))
+        return points_of(curve)
     if isinstance(curve, PRPoints):
-        return _from_pr_points(curve)  # CurvePoints, with NaN for what is unknown
+        return _from_pr_points(curve)
     if isinstance(curve, PRCurve):
         if curve.precision.ndim > 1:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
@@ -208,29 +210,47 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     return points
 
 
+def points_of(curve: AnyCurve) -> CurvePoints:
+    """Convert a curve to CurvePoints, by descending threshold.
+
+    Raises DataError for curves of precision and recall without counts, and for objects that are not
+    curves.
+    """
+    if isinstance(curve, CurvePoints):
+        return curve
+    if isinstance(curve, ROCPoints):
+        return CurvePoints.of_rates(fpr=curve.fpr, tpr=curve.tpr)
+    if isinstance(curve, PRResult | ROCResult):
+        roc = to_space(curve, "roc")
+        assert isinstance(roc, ROCResult)
+        precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
+        totals = roc.positives, roc.negatives
+        return CurvePoints(precision, roc.tpr, roc.fpr, roc.thresholds, *totals)
+    if isinstance(curve, PRCurve | PRPoints):  # FPR needs the number of negatives
+        raise _missing_totals()
+    raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
+
+
 def check_totals(points: CurvePoints) -> None:
     """Raise DataError if there are points but a class total is unknown."""
     if points.tpr.size and math.isnan(points.positives + points.negatives):
         raise _missing_totals()
 
 
-def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to an object with TPR and FPR, with its points by descending threshold.
+def _missing_totals() -> DataError:
+    """Return the error for a conversion that needs unknown class totals."""
+    return DataError(
+        "points of one space, expected the totals of the classes for the other",
+        fix=[Setting("num_positives", ...), Setting("num_negatives", ...)],
+    )
 
-    A PRResult becomes the ROCResult of the same counts. Raises DataError for curves of precision
-    and recall without counts, and for objects that are not curves.
-    """
-    if isinstance(curve, ROCResult):
-        return along_curve(curve)
-    if isinstance(curve, PRResult):
-        return roc_from_ranking(_ranking(along_curve(curve)))
-    if isinstance(curve, PRCurve | PRPoints):  # FPR needs the number of negatives
-        raise _missing_totals()
-    if isinstance(curve, ROCPoints):
-        return CurvePoints.of_rates(fpr=curve.fpr, tpr=curve.tpr)
-    if isinstance(curve, CurvePoints):
-        return curve
-    raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
+
+def _from_pr_points(points: PRPoints) -> CurvePoints:
+    """Convert PR points to CurvePoints, sorted by recall. FPR, thresholds and totals are NaN."""
+    order = np.argsort(points.recall, kind="stable")
+    unknown = np.full(points.recall.size, np.nan)
+    precision, recall = points.precision[order], points.recall[order]
+    return CurvePoints(precision, recall, unknown, unknown, math.nan, math.nan)
 
 
 class Meeting(NamedTuple):
@@ -247,10 +267,9 @@ class Meeting(NamedTuple):
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
-    The result has `relation` ("first", "second", "neither" or "equal": the curve that is above the
-    other) and `places` (the crossings). If axes="pr" and the class totals of the curves differ,
-    the curves are compared in PR space, otherwise in ROC space, extended to (0, 0) and (1, 1). With
-    equal totals, both give the same relation (Davis and Goadrich 2006, theorem 3.2).
+    If axes="pr" and the class totals of the curves differ, the curves are compared in PR space,
+    otherwise in ROC space, extended to (0, 0) and (1, 1). With equal totals, both give the same
+    relation (Davis and Goadrich 2006, theorem 3.2).
 
     Examples
     --------
@@ -266,52 +285,13 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
         roc_a, roc_b = ROCPoints(a.fpr, a.tpr), ROCPoints(b.fpr, b.tpr)
         fpr, tpr = crossings(roc_a, roc_b)
         return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
-    pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
+    pr_a, pr_b = (
+        PRPoints(curve.precision[is_defined], curve.recall[is_defined])
+        for curve, is_defined in ((a, ~np.isnan(a.precision)), (b, ~np.isnan(b.precision)))
+    )
     precision, recall = crossings(pr_a, pr_b, space="pr")
     places = _from_pr_points(PRPoints(precision, recall))  # FPR is unknown
     return Meeting(relation(pr_a, pr_b, space="pr"), places)
-
-
-def _defined_pr_points(curve: CurvePoints) -> PRPoints:
-    """Return precision and recall of the points with defined precision."""
-    is_defined = ~np.isnan(curve.precision)
-    return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
-
-
-def points_of(curve: AnyCurve) -> CurvePoints:
-    """Convert a curve to CurvePoints. Raises DataError if it has only precision and recall."""
-    roc = _with_rates(curve)
-    if isinstance(roc, CurvePoints):
-        return roc
-    precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
-    return CurvePoints(precision, roc.tpr, roc.fpr, roc.thresholds, roc.positives, roc.negatives)
-
-
-def _from_pr_points(points: PRPoints) -> CurvePoints:
-    """Convert PR points to CurvePoints, sorted by recall. FPR, thresholds and totals are NaN."""
-    order = np.argsort(points.recall, kind="stable")
-    unknown = np.full(points.recall.size, np.nan)
-    return CurvePoints(
-        precision=points.precision[order],
-        tpr=points.recall[order],
-        fpr=unknown,
-        thresholds=unknown,
-        positives=math.nan,
-        negatives=math.nan,
-    )
-
-
-def _ranking(curve: PRResult | ROCResult) -> Ranking:
-    """Return the counts of a curve as a Ranking with merged ties."""
-    return Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
-
-
-def _missing_totals() -> DataError:
-    """Return the error for a conversion that needs unknown class totals."""
-    return DataError(
-        "points of one space, expected the totals of the classes for the other",
-        fix=[Setting("num_positives", ...), Setting("num_negatives", ...)],
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -335,10 +315,9 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m.
-    Quantiles between two scores are interpolated linearly, and those beyond the ends are the
-    smallest and largest score. A quantile is often the midpoint of two scores, so the highest
-    scores may exceed all thresholds. No point without predictions is added.
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m. A
+    quantile is often the midpoint of two scores, so the highest scores may exceed all thresholds.
+    No point without predictions is added.
 
     Parameters
     ----------
@@ -387,7 +366,12 @@ def threshold_curve(
             raise DataError("instance_count: expected numbers, 0 or more")
         instances = np.broadcast_to(instances, s.size)
         positive_instances = np.minimum(positive_instances, instances)
-    thresholds = _schroedl_thresholds(s, num_thresholds, with_smallest=not strict)
+    distinct = np.unique(s)
+    if num_thresholds is None:
+        num_thresholds = min(distinct.size, 100)
+    quantiles = _hazen_quantiles(s, whole_number(num_thresholds, "num_thresholds"))
+    smallest = distinct[:0] if strict else distinct[:1]
+    thresholds = np.unique(np.r_[smallest, quantiles])[::-1]  # descending
     by_falling_score = np.argsort(-s, kind="stable")
     # The number of rows predicted positive at each threshold, in order of falling score
     n_predicted_rows = np.searchsorted(
@@ -409,30 +393,12 @@ def threshold_curve(
         )
 
 
-def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: bool) -> F8:
-    """Return the distinct thresholds of prec_rec (Schroedl's MATLAB function), in descending order.
-
-    They are the quantiles i / num_thresholds of the scores for i = 1 .. num_thresholds - 1, by
-    Hazen's definition: the k-th smallest of m scores is the quantile (k - 0.5)/m. If
-    `with_smallest` is True, the smallest score is another threshold. If `num_thresholds` is None,
-    it is the number of distinct scores, but at most 100. Without scores there are no thresholds.
-    """
-    distinct = np.unique(scores)
-    if num_thresholds is None:
-        num_thresholds = min(distinct.size, 100)
-    quantiles = _hazen_quantiles(scores, whole_number(num_thresholds, "num_thresholds"))
-    if with_smallest:
-        quantiles = np.r_[distinct[:1], quantiles]
-    return np.unique(quantiles)[::-1]
-
-
 def _hazen_quantiles(values: F8, n: int) -> F8:
     """Return the quantiles 1/n, 2/n .. (n - 1)/n of the values by Hazen's rule, ascending.
 
-    Quantile q of m sorted values is at index q m - 1/2, interpolated between the neighbouring
-    values. Indices below 0 count as 0. Without values, the result is empty.
-
-    A quantile that falls on a value equals it exactly, which numpy does not guarantee.
+    Quantile q of m sorted values is at index q m - 1/2, interpolated linearly between the
+    neighbouring values. Indices below 0 count as 0. Without values, there are no quantiles. One
+    that falls on a value equals it exactly, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:

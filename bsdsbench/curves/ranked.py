@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,9 +133,6 @@ class ROCResult(TabularCurve):
     def fnr(self) -> F8:
         """The miss rate, 1 - tpr, float64 (K,)."""
         return 1 - self.tpr
-
-
-_C = TypeVar("_C", PRResult, ROCResult)
 
 
 def pr(
@@ -302,7 +299,13 @@ def pr_from_ranking(
     if p:
         auc = trapezoids(recall, precision)
         ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
-        ap_11 = _eleven_point_ap(ranking.tp, precision, p)
+        # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
+        # ensures that no level is missed by rounding errors; -(-a // b) rounds up
+        smallest_tp = -(-np.arange(11) * p // 10)
+        first_point = np.searchsorted(ranking.tp, smallest_tp)  # that reaches each level
+        first_point = first_point[first_point < tp.size]  # other levels count as 0
+        largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
+        ap_11 = float(largest_from[first_point][::-1].sum() / 11)  # from high to low recall
     share_of_positives = p / (p + n) if p + n else np.nan
     chance = share_of_positives if prior is None else float(prior)
     fields = _shared_fields(ranking, recall=recall, precision=precision)
@@ -340,21 +343,6 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     return precision
 
 
-def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
-    """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
-
-    The points are sorted by ascending recall. A level that the curve does not reach counts as 0.
-    """
-    # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
-    # ensures that no level is missed by rounding errors; -(-a // b) rounds up
-    smallest_tp = -(-np.arange(11) * positives // 10)
-    first_point = np.searchsorted(tp, smallest_tp)  # that reaches each level
-    first_point = first_point[first_point < tp.size]
-    largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
-    largest_at_levels = largest_from[first_point]
-    return float(largest_at_levels[::-1].sum() / 11)  # summed from high to low recall
-
-
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate from the counts at each threshold.
 
@@ -367,49 +355,37 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     auc = eer = eer_threshold = np.nan
     if p and n:
         auc = _roc_area(ranking, plot)
-        eer, eer_threshold = _find_equal_error(tpr, fpr, ranking.thresholds)
+        # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
+        crossed = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
+        if crossed < tpr.size:
+            eer = _error_where_crossed(tpr, fpr, crossed)
+            eer_threshold = float(ranking.thresholds[crossed])
     fields = _shared_fields(ranking, tpr=tpr, fpr=fpr)
     return ROCResult(**fields, auc=auc, eer=eer, eer_threshold=eer_threshold, plot=plot)
 
 
-class _EqualError(NamedTuple):
-    """The equal error rate, and the first threshold at which TPR >= TNR; NaN if there is none."""
+def _error_where_crossed(tpr: F8, fpr: F8, after: int) -> float:
+    """Return the error rate where a ROC curve crosses TPR = TNR, before its point `after`.
 
-    rate: float
-    threshold: float
-
-
-def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Find where a ROC curve, by descending threshold, crosses the line TPR = TNR.
-
-    The crossing lies between the last point with TPR < TNR and the next point. If only one rate
-    changes there, the error rate is 1 minus the other rate. If both change, they are interpolated
-    linearly. Error rate and threshold are NaN if TPR < TNR at all points.
+    If only one rate changes from the previous point to this one, it is 1 minus the other rate. If
+    both change, they are interpolated linearly.
     """
-    # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
-    after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
-    if after == tpr.size:
-        return _EqualError(np.nan, np.nan)
     before = after - 1
     tpr_before, tnr_before = tpr[before], 1 - fpr[before]
     tpr_rise = tpr[after] - tpr_before
     tnr_fall = tnr_before - (1 - fpr[after])
     if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
         tpr_at_crossing = tpr_before + tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)
-        rate = 1 - tpr_at_crossing
-    elif tpr_rise:
-        rate = 1 - tnr_before
-    else:
-        rate = 1 - tpr_before
-    return _EqualError(float(rate), float(thresholds[after]))
+        return float(1 - tpr_at_crossing)
+    return float(1 - (tnr_before if tpr_rise else tpr_before))
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
     """Return the area under a ROC curve on the axes `plot`, such as "fptp" (x FPR, y TPR).
 
-    Neither class may be missing. The rate on the y axis decides the area: of TPR or FNR as FPR
-    rises, or of FPR or TNR as TPR rises. All four follow from the area under the points (FP, TP),
-    which is summed in integers, so that nothing is rounded before the final divisions.
+    Neither class may be missing. The rate on the y axis decides the area, see `roc`. All four areas
+    follow from that under the points (FP, TP), which is summed in integers, so that nothing is
+    rounded before the final divisions.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
@@ -429,8 +405,7 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
         "tn": last_tp / p - area_of_fpr,
         "fp": area_of_fpr,
     }
-    y_rate = plot[2:]
-    return area_by_rate_of_y[y_rate]
+    return area_by_rate_of_y[plot[2:]]
 
 
 def parse_variant(name: str) -> Variant:
@@ -456,7 +431,7 @@ def parse_variant(name: str) -> Variant:
     raise DataError(f"plot {name!r}: expected {pairs}")
 
 
-def along_curve(curve: _C) -> _C:
+def along_curve(curve: PRResult | ROCResult) -> PRResult | ROCResult:
     """Return a curve with its points by descending threshold, starting without predictions.
 
     A curve that is empty or starts at TP = FP = 0 has this order and is returned unchanged. Other
@@ -469,14 +444,10 @@ def along_curve(curve: _C) -> _C:
     order = np.argsort(curve.tp + curve.fp, kind="stable")
     order = order[curve.tp[order] >= 0]
     arrays: dict[str, Any] = {}
+    first_point = {"thresholds": np.inf, "precision": 1.0}  # counts and rates are 0 there
     for name, values in curve.points().items():
-        # At the first point, counts and rates are 0, precision is 1 and the threshold is inf
-        first = 0.0
-        if name == "thresholds":
-            first = np.inf
-        elif name == "precision":
-            first = 1.0
-        arrays[name] = read_only(np.r_[first, values[order]].astype(values.dtype))
+        with_first = np.r_[first_point.get(name, 0.0), values[order]]
+        arrays[name] = read_only(with_first.astype(values.dtype))
     return replace(curve, **arrays)
 
 
@@ -500,10 +471,9 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    The arrays have one value per point of the curve, by descending threshold. But if the ranking
-    was made with stable=True, they have one value per sample, in input order: that of the first
-    point at which the sample is predicted positive. Samples that never are (with the score -inf)
-    get -1 in counts and NaN elsewhere.
+    The arrays have one value per point of the curve or, if the ranking was made with stable=True,
+    one per sample: that of the first point at which the sample is predicted positive. Samples that
+    never are (with the score -inf) get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = dict(
         rates, tp=ranking.tp, fp=ranking.fp, thresholds=ranking.thresholds

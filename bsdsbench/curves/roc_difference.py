@@ -82,28 +82,35 @@ def delong(
     >>> round(test.difference, 3), round(test.p, 3)
     (-0.167, 0.48)
     """
+    from scipy.stats import rankdata
+
     level = given_number(level, "level", 0, 1)
     if not 0 < level < 1:
         raise DataError(f"level {level!r}: expected a number between 0 and 1")
-    first = _place_samples(labels, scores, reading)
-    second = _place_samples(labels, other, reading)
-    # For both scores, the fraction of the negatives that score below each positive, (2, positives),
-    # and of the positives that score above each negative, (2, negatives). An area is their mean
-    above = np.array([first.above, second.above])
-    below = np.array([first.below, second.below])
-    if clusters is None:  # the variances of two means, of positives and of negatives
-        covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
-    else:
-        try:
-            # The number of the cluster of each sample
-            _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
-        except TypeError:
-            raise DataError("clusters: cannot be sorted, expected numbers or text") from None
-        if cluster.shape != first.positive.shape:
-            raise DataError(f"clusters: shape {cluster.shape}, expected {first.positive.shape}")
-        covariance = _clustered_covariance(
-            above, below, cluster[first.positive], cluster[first.negative]
+    samples = [read_samples(labels, values, reading) for values in (scores, other)]
+    positive, negative, _ = samples[0]  # two masks, (n,)
+    n_positive, n_negative = int(positive.sum()), int(negative.sum())
+    if min(n_positive, n_negative) < 2:
+        raise DataError(
+            f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
+    # For both scores, the fraction of the negatives that score below each positive, and of the
+    # positives that score above each negative. An area is the mean of either
+    above, below = np.empty((2, n_positive)), np.empty((2, n_negative))
+    for k, (_, _, s) in enumerate(samples):
+        # The rank of a sample among all samples minus its rank in its own class is the number of
+        # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
+        # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts
+        # 1/2
+        ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first
+        n_negatives_lower = ranks[:n_positive] - rankdata(s[positive])  # of each positive
+        n_positives_lower = ranks[n_positive:] - rankdata(s[negative])  # of each negative
+        above[k] = n_negatives_lower / n_negative
+        below[k] = 1 - n_positives_lower / n_positive  # all other positives score higher
+    if clusters is None:  # the variances of two means, of positives and of negatives
+        covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
+    else:
+        covariance = _clustered_covariance(above, below, positive, negative, clusters)
     auc, other_auc = above.mean(axis=1).tolist()
     difference = auc - other_auc
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
@@ -125,45 +132,9 @@ def delong(
     )
 
 
-class _Placements(NamedTuple):
-    """The rank of each sample's score among the scores of the other class.
-
-    An equal score of the other class counts as half a lower and half a higher score.
-    """
-
-    positive: Bool  # (n,), True for the positives
-    negative: Bool  # (n,), True for the negatives
-    above: F8  # (positives,): fraction of the negatives that score lower than the positive
-    below: F8  # (negatives,): fraction of the positives that score higher than the negative
-
-
-def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
-    """Compare each positive's score with those of all negatives, and the reverse.
-
-    Returns, for each positive, the fraction of the negatives that score lower (`above`), and for
-    each negative, the fraction of the positives that score higher (`below`). Equal scores count
-    half. The mean of either is the area under the ROC curve.
-    """
-    from scipy.stats import rankdata
-
-    positive, negative, s = read_samples(labels, scores, reading)  # two masks, and the scores
-    n_positive, n_negative = int(positive.sum()), int(negative.sum())
-    if min(n_positive, n_negative) < 2:
-        raise DataError(
-            f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
-        )
-    # The rank of a sample among all samples minus its rank in its own class is the number of
-    # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
-    # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts 1/2
-    ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first
-    n_negatives_lower = ranks[:n_positive] - rankdata(s[positive])  # of each positive
-    n_positives_lower = ranks[n_positive:] - rankdata(s[negative])  # of each negative
-    above = n_negatives_lower / n_negative
-    below = 1 - n_positives_lower / n_positive  # all other positives score higher
-    return _Placements(positive, negative, above, below)
-
-
-def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
+def _clustered_covariance(
+    above: F8, below: F8, positive: Bool, negative: Bool, clusters: ArrayLike
+) -> F8:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
     This is the estimate of Obuchowski (Biometrics 1997). An area is the mean over positives and
@@ -172,8 +143,15 @@ def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_
 
     above (2, positives): for both scores, the fraction of negatives that score below each positive.
     below (2, negatives): for both scores, the fraction of positives that score above each negative.
-    positive_clusters, negative_clusters: the cluster index of each positive and negative.
+    positive, negative (n,): the masks of both classes. clusters (n,): the cluster of each sample.
     """
+    try:
+        _, numbers = np.unique(np.asarray(clusters), return_inverse=True)  # of clusters, from 0
+    except TypeError:
+        raise DataError("clusters: cannot be sorted, expected numbers or text") from None
+    if numbers.shape != positive.shape:
+        raise DataError(f"clusters: shape {numbers.shape}, expected {positive.shape}")
+    positive_clusters, negative_clusters = numbers[positive], numbers[negative]
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
     # Summed in each cluster, (2, n_clusters): samples of a cluster are not independent
     positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
