@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -44,9 +44,9 @@ class WeightedRun:
     ) -> None:
         """Stack the counts that the named metrics made of the images of `run`.
 
-        The images of further runs with the same protocol, `beside`, follow. To estimate the effect
-        of a matching that misses pairs, up to `more_pairs` unmatched pixel pairs of each edge map
-        are counted as matched.
+        The images of further runs with the same protocol, `beside`, follow. `more_pairs` is the
+        number of pixel pairs that `_add_pairs` matches to estimate the effect of a matching that
+        misses pairs.
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
@@ -104,7 +104,7 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
     A map is the prediction of an image at one threshold and tolerance. A pair consists of an
     unmatched pixel of the prediction and an unmatched pixel of the ground truth. If a map has fewer
-    such pairs left, all of them are matched. Arrays other than match counts stay as they are.
+    such pairs left, all of them are matched.
     """
     increased = dict(stack)
     # Counts at the first tolerance, and at further ones if there are any
@@ -119,10 +119,7 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a callback that adds up the samples done and reports the sum to `progress`.
-
-    The callback takes the number of samples in a finished block.
-    """
+    """Return a callback that adds up the samples of finished blocks for `progress`."""
     n_done = 0
 
     def count_samples(n_samples: int) -> None:
@@ -165,10 +162,7 @@ class Sampling(NamedTuple):
     clusters: I8 | None = None  # (N,): the cluster index of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return the cluster index of each image, counted from 0, (n_images,).
-
-        If images are drawn, each image is its own cluster.
-        """
+        """Return the index of each image's cluster or, if images are drawn, of the image itself."""
         return np.arange(n_images) if self.clusters is None else self.clusters
 
     @property
@@ -208,9 +202,8 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap, and return them.
+    """Return the settings of a bootstrap; `Sampling.for_images_of` sets what is drawn.
 
-    They do not say yet how many images or clusters are drawn; `Sampling.for_images_of` sets this.
     Raises DataError if a setting is out of range.
     """
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
@@ -239,8 +232,8 @@ def _bootstrap_weights(
     there are, drawn with replacement.
 
     Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
-    background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,
-    because an image is drawn 128 times with a probability of 1e-215.
+    background thread stays a few blocks ahead. int8 is wide enough, because an image is drawn 128
+    times with a probability of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
@@ -256,29 +249,16 @@ def _bootstrap_weights(
         return unit_weights if clusters is None else unit_weights[:, clusters]
 
     pool = ThreadPoolExecutor(1)
-    sizes = [len(samples) for samples in blocks(n_boot, n_images)]
-    pending = deque(pool.submit(draw, n) for n in sizes[:_BLOCKS_AHEAD])  # in order of drawing
-    later_sizes = deque(sizes[_BLOCKS_AHEAD:])  # of the blocks that are not yet submitted
-
-    def drawn_blocks() -> Iterator[Weights]:
-        """Yield an empty array (0, n_images), then each block of weights (S, n_images) once drawn.
-
-        When the caller drops or closes this generator, the thread stops after its current block.
-        The empty array is there because a generator runs its `finally` only after a first `next`.
-        """
-        try:
-            yield np.empty((0, n_images), np.int8)
-            while pending:
-                block = pending.popleft().result()  # waits for the thread
-                if later_sizes:
-                    pending.append(pool.submit(draw, later_sizes.popleft()))
-                yield block
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    weights = drawn_blocks()
-    next(weights)  # skips the empty array
-    return weights
+    pending = deque[Future[Weights]]()  # blocks in order of drawing
+    try:
+        for samples in blocks(n_boot, n_images):
+            pending.append(pool.submit(draw, len(samples)))
+            if len(pending) > _BLOCKS_AHEAD:
+                yield pending.popleft().result()  # waits for the thread
+        while pending:
+            yield pending.popleft().result()
+    finally:  # also if the caller drops this generator: the thread then stops after its block
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class SampledRun(NamedTuple):
@@ -301,10 +281,9 @@ def sample_runs(
     """Score runs of the same images on all images and on bootstrap samples.
 
     Every run is scored on the same samples, so that differences between runs are paired. `report`
-    is a progress callback, called for each run and block with the number of samples in the block.
+    is that of `scores_of`.
     """
     n_images = len(runs[0].records)
-    # A background thread starts to draw the samples now, while the runs are prepared
     weights = _bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted_runs = [WeightedRun(run, metrics) for run in runs]
     scores_on_all = [weighted.overall_scores() for weighted in weighted_runs]
@@ -315,11 +294,9 @@ def sample_runs(
 def jackknife_weights(units: I8) -> Iterator[Weights]:
     """Yield the weights of a jackknife that leaves out one cluster of images at a time.
 
-    `units` has the cluster index of each image, counted from 0, (N,). A cluster may be a single
-    image.
-
-    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 for the
-    images of cluster k and 1 for all other images.
+    `units` has the cluster index of each image, counted from 0, (N,). Yields int8 arrays (S, N),
+    each for a block of S clusters. Over all blocks, row k is 0 for the images of cluster k and 1
+    for all other images.
     """
     n_units = int(units.max()) + 1
     for left_out_units in blocks(n_units, len(units)):

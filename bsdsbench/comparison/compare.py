@@ -30,14 +30,13 @@ from bsdsbench.comparison.comparison import (
     ScoreDifference,
     correct_families,
 )
-from bsdsbench.comparison.sampled_methods import compare_score, described_fields, sample_methods
+from bsdsbench.comparison.sampled_methods import compare_sampled
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import default_scores, lower_is_better
 from bsdsbench.results.score_tables import is_ap, late_starts_note
-from bsdsbench.text import shared_names
 
 
 def compare(
@@ -121,115 +120,74 @@ def compare(
     n_passes = len(evaluations) + 2 * len(permuted_pairs)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
-    # Error classes, for example, have scores only in runs that counted them
-    scores = tuple(shared_names(run.values for run in sampled))
-    methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)  # of one run each
-    by_score = {score: compare_score(score, methods, sampling) for score in scores}
+    one_run_each = dict.fromkeys(run_names, 1)
+    compared = compare_sampled(sampled, one_run_each, metrics, sampling)
+    scores: tuple[str, ...] = compared.fields["scores"]
     permutation_p = {
         (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
         for a, b in permuted_pairs
     }
-    differences = _test_differences(  # adds p-values, also after Holm's correction
-        [d for compared in by_score.values() for d in compared.differences],
-        permutation_p,
-        _score_changes_by_solver(sampled, metrics),
-    )
-    intervals = [interval for compared in by_score.values() for interval in compared.intervals]
+    differences = _test_differences(compared.differences, permutation_p, sampled, metrics)
+    late_starts = dict[str, str]()  # AP -> a note if it is too small, as a curve starts late
+    for metric in metrics:
+        note = late_starts_note(evaluations, metric)  # "" if no curve starts well above recall 0
+        ap_names = [s for s in scores if note and s.startswith(f"{metric}.") and is_ap(s)]
+        late_starts |= dict.fromkeys(ap_names, note)
+    least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
+    if pairs and least_p >= 1 - sampling.level:
+        drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
+        least = f"with {drawn} and {len(pairs)} pair(s) of runs, p is at least {least_p:.3f}"
+        notes.append(f"nothing can be significant here: {least}")
     return Comparison(
-        names=run_names,
-        scores=scores,
-        intervals=tuple(sorted(intervals, key=lambda i: run_names.index(i.run))),
+        intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
         differences=tuple(differences),
         letters=_assign_letters(scores, sampled, differences, sampling.level),
-        ranks={score: compared.ranks for score, compared in by_score.items()},
         images=_compare_images(metrics, sampled, sampling),
         test=test,
-        notes=(*notes, *_nothing_significant(sampling, len(pairs))),
-        late_starts=_late_starts(evaluations, metrics, scores),  # notes on AP
+        notes=tuple(notes),
+        late_starts=late_starts,
         signatures=tuple(str(run.signature) for run in evaluations),
         shown=tuple(default_scores(evaluations[0], scores, parts=True)),
         coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
-        **described_fields(evaluations, metrics, sampling),
+        **compared.fields,
     )
-
-
-def _late_starts(
-    runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
-) -> dict[str, str]:
-    """Return notes on the runs whose precision-recall curve starts well above recall 0.
-
-    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
-    Returns a dict from the name of each AP of such a metric, such as "boundary.ap", to the note.
-    """
-    note_of_score = dict[str, str]()
-    for metric in metrics:
-        note = late_starts_note(runs, metric)  # "" if no curve starts late
-        if note:
-            ap_names = [s for s in scores if s.startswith(f"{metric}.") and is_ap(s)]
-            note_of_score |= dict.fromkeys(ap_names, note)
-    return note_of_score
-
-
-def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if even the smallest possible p-value is not significant; otherwise []."""
-    least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
-    if n_pairs == 0 or least_p < 1 - sampling.level:
-        return []
-    drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
-    least = f"with {drawn} and {n_pairs} pair(s) of runs, p is at least {least_p:.3f}"
-    return [f"nothing can be significant here: {least}"]
-
-
-def _score_changes_by_solver(
-    runs: Sequence[SampledRun], metrics: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """Estimate how much each score would change if the official solver had missed no pairs.
-
-    The official benchmark matches predicted to ground-truth pixels with a solver that is not
-    optimal: in each edge map it leaves about PAIRS_LOST pairs of pixels unmatched that an optimal
-    solver matches. Here, the scores are computed again with that many more matched pairs.
-
-    Returns, by run name, a dict from score name to absolute change. It is empty for runs that were
-    matched by another solver.
-    """
-    changes_of_runs: dict[str, dict[str, float]] = {}
-    for sampled in runs:
-        changes = {}
-        if sampled.run.by_official_solver:
-            with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
-            # `values` has the scores of all images by name, with the pairs that were matched
-            changes = {score: abs(with_pairs[score] - v) for score, v in sampled.values.items()}
-        changes_of_runs[sampled.name] = changes
-    return changes_of_runs
 
 
 def _test_differences(
     differences: Iterable[ScoreDifference],
     permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
-    solver_changes: Mapping[str, Mapping[str, float]],
+    runs: Sequence[SampledRun],
+    metrics: Sequence[str],
 ) -> list[ScoreDifference]:
     """Return the differences with Holm-corrected p-values and the mark of the official solver.
 
     `permutation_p` has the p-values of a permutation test by pair and score, which replace those of
     the bootstrap; it is empty if the bootstrap is the test.
 
-    `solver_changes` is the result of `_score_changes_by_solver`. A difference is marked if it is
-    smaller than the change that the official solver may have caused. If that solver matched one of
-    the two runs, this is the change of that run's score. If it matched both, the missed pairs
-    cancel and only its random choices remain (SOLVER_MOVES).
+    The official benchmark matches predicted to ground-truth pixels with a solver that is not
+    optimal: in each edge map it leaves about PAIRS_LOST pairs of pixels unmatched that an optimal
+    solver matches. A difference is marked if it is smaller than the change that this may have
+    caused. If that solver matched one of the two runs, it is estimated by scoring that run with as
+    many more matched pairs. If it matched both, the missed pairs cancel and only its random choices
+    remain (SOLVER_MOVES).
     """
+    # Run -> score -> change by the missed pairs; {} if another solver matched the run
+    changes: dict[str, dict[str, float]] = {sampled.name: {} for sampled in runs}
+    for sampled in runs:
+        if sampled.run.by_official_solver:
+            with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
+            for score, value in sampled.values.items():
+                changes[sampled.name][score] = abs(with_pairs[score] - value)
     tested = []
     for d in differences:
         p = d.p
         if permutation_p and not isnan(d.value):
             p = permutation_p[d.a, d.b][d.score]
-        # Each is {} if another solver matched the run
-        changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
-        if changes_a and changes_b:
+        if changes[d.a] and changes[d.b]:
             change = SOLVER_MOVES
         else:
-            change = (changes_a or changes_b).get(d.score, 0.0)
+            change = (changes[d.a] or changes[d.b]).get(d.score, 0.0)
         tested.append(replace(d, p=p, solver=abs(d.value) < change, solver_moves=change))
     return correct_families(tested)
 

@@ -37,12 +37,7 @@ from bsdsbench.comparison.comparison_tables import (
     score_field,
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
-from bsdsbench.comparison.sampled_methods import (
-    LEAST_RUNS,
-    compare_score,
-    described_fields,
-    sample_methods,
-)
+from bsdsbench.comparison.sampled_methods import LEAST_RUNS, compare_sampled
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
@@ -222,30 +217,26 @@ def compare_methods(
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    scores = tuple(shared_names(run.values for run in sampled_runs))  # those that all runs have
-    sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
     # Two methods are paired if they have the same seeds, all distinct, and more than one run
     same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     paired = frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
-    by_score = {score: compare_score(score, sampled, sampling, paired) for score in scores}
+    n_runs = {method.name: method.n_runs for method in methods}
+    compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
     left_out = {}
     # `comparable` may have dropped images from the runs, which are then in their `left_out`
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
         if restricted.left_out:  # the method's own reasons take precedence
             left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
-        names=tuple(method.name for method in methods),
         methods=tuple(methods),
-        scores=scores,
-        of_runs={(m.name, score): m.on_all_images(score) for score in scores for m in sampled},
-        intervals=tuple(i for compared in by_score.values() for i in compared.intervals),
-        differences=tuple(correct_families(d for c in by_score.values() for d in c.differences)),
-        ranks={score: compared.ranks for score, compared in by_score.items()},
+        of_runs=compared.of_runs,
+        intervals=tuple(compared.intervals),
+        differences=tuple(correct_families(compared.differences)),
         paired=paired,
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
-        shown=tuple(default_scores(runs[0], scores)),
+        shown=tuple(default_scores(runs[0], compared.fields["scores"])),
         left_out=left_out,
-        **described_fields(runs, metrics, sampling),
+        **compared.fields,
     )
 
 

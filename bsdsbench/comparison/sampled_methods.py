@@ -21,8 +21,8 @@ from bsdsbench.comparison.comparison import Interval, ScoreDifference
 from bsdsbench.comparison.method import ScoresOfRuns
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
-from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import reading_line
+from bsdsbench.text import shared_names
 
 LEAST_RUNS = 3  # the fewest runs for which p-values are computed
 
@@ -43,78 +43,70 @@ class SampledMethod(NamedTuple):
         return np.array([run.in_samples[score] for run in self.runs])
 
 
-def sample_methods(
-    runs: Sequence[SampledRun], n_runs: Mapping[str, int], sampling: Sampling
-) -> list[SampledMethod]:
-    """Group the runs by method, and draw bootstrap samples of each method's runs.
+class MethodScores(NamedTuple):
+    """The comparison of methods by each score that all of their runs have."""
 
-    `runs` has all runs of the first method, then all runs of the second, and so on. `n_runs` maps
-    the name of each method to its number of runs, in the same order.
+    of_runs: dict[tuple[str, str], ScoresOfRuns]  # (method, score) -> the score of each run
+    intervals: list[Interval]  # by score, then by method
+    differences: list[ScoreDifference]  # by score, then by pair; without Holm's correction
+    fields: dict[str, Any]  # the other fields of `ComparedScores` that follow from these and inputs
+
+
+def compare_sampled(
+    runs: Sequence[SampledRun],
+    n_runs: Mapping[str, int],
+    metrics: Sequence[str],
+    sampling: Sampling,
+    paired: frozenset[tuple[str, str]] = frozenset(),
+) -> MethodScores:
+    """Compare methods by intervals, differences and ranks of each score that all runs have.
+
+    The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
+    samples of both images and runs.
+
+    runs : all runs of the first method, then all runs of the second, and so on
+    n_runs : method -> its number of runs, in the same order
+    paired : the pairs of methods whose runs have the same seeds
     """
     remaining = iter(runs)
     methods = []
     for name, n in n_runs.items():
         times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
-    return methods
-
-
-class ScoreComparison(NamedTuple):
-    """The comparison of all methods by one score."""
-
-    intervals: list[Interval]  # one per method
-    differences: list[ScoreDifference]  # one per pair of methods, without Holm's correction
-    ranks: Ranks
-
-
-def compare_score(
-    score: str,
-    methods: Sequence[SampledMethod],
-    sampling: Sampling,
-    paired: frozenset[tuple[str, str]] = frozenset(),
-) -> ScoreComparison:
-    """Compare methods by one score, such as "boundary.ods": intervals, differences and ranks.
-
-    The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
-    samples of both images and runs. `paired` has the pairs of method names whose runs have the same
-    seeds.
-    """
-    draws: dict[str, _Draws] = {}  # method -> its B values in the samples
-    to_rank = {}  # method -> (its value on all images, its values in the samples)
-    intervals = []
-    for method in methods:
-        value = method.on_all_images(score).mean
-        # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
-        by_run, times_drawn = method.in_samples(score), method.times_drawn
-        means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
-        low, high = means.interval(sampling.level)
-        intervals.append(Interval(method.name, score, value, low, high))
-        draws[method.name], to_rank[method.name] = means, (value, means.values)
-    differences = []
-    for a, b in combinations(methods, 2):
-        is_paired = (a.name, b.name) in paired
-        differences.append(_difference(a, b, score, is_paired, draws, sampling))
-    return ScoreComparison(intervals, differences, ranks_of(score, to_rank, sampling.level))
-
-
-def described_fields(
-    runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling
-) -> dict[str, Any]:
-    """Return the fields of `ComparedScores` that describe the images, sampling and protocol.
-
-    "reading" is a line on how the files were interpreted, and "cluster" the group column whose
-    groups were drawn, "" if images were drawn.
-    """
-    return {
-        "n_images": len(runs[0].records),
+    # Error classes, for example, have scores only in runs that counted them
+    scores = tuple(shared_names(run.values for run in runs))
+    of_runs, intervals, differences = {}, [], []
+    ranks: dict[str, Ranks] = {}
+    for score in scores:
+        draws: dict[str, _Draws] = {}  # method -> its B values in the samples
+        to_rank = {}  # method -> (its value on all images, its values in the samples)
+        for method in methods:
+            of_runs[method.name, score] = method.on_all_images(score)
+            value = of_runs[method.name, score].mean
+            means = _draw_means(method.in_samples(score), method.times_drawn, sampling.n)
+            low, high = means.interval(sampling.level)
+            intervals.append(Interval(method.name, score, value, low, high))
+            draws[method.name], to_rank[method.name] = means, (value, means.values)
+        for a, b in combinations(methods, 2):
+            is_paired = (a.name, b.name) in paired
+            differences.append(_difference(a, b, score, is_paired, draws, sampling))
+        ranks[score] = ranks_of(score, to_rank, sampling.level)
+    evaluations = [sampled.run for sampled in runs]
+    protocols = [registry.describe(metrics, run.protocol) for run in evaluations]
+    fields = {
+        "names": tuple(n_runs),
+        "scores": scores,
+        "ranks": ranks,
+        "n_images": len(evaluations[0].records),
         "n_boot": sampling.n_boot,
         "seed": sampling.seed,
         "level": sampling.level,
-        "protocol": " / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
-        "reading": reading_line(runs),
+        "protocol": " / ".join(dict.fromkeys(protocols)),
+        "reading": reading_line(evaluations),
         "cluster": sampling.column,
         "n_clusters": sampling.n if sampling.column else 0,
     }
+    return MethodScores(of_runs, intervals, differences, fields)
 
 
 class _Draws(NamedTuple):

@@ -143,19 +143,21 @@ def test_an_interrupted_comparison_draws_no_other_block(monkeypatch):
     class Slow:
         def multinomial(self, n, share, size):
             parts.append(size)
-            begun.set()
-            go_on.wait(10)
+            if sum(parts) > 1250:  # the second block
+                begun.set()
+                go_on.wait(10)
             return np.ones((size, n), int)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Slow())
     weights = _bootstrap_weights(2, 5000, 0)
+    next(weights)
     drawing = [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
     assert begun.wait(10)
     weights.close()
     go_on.set()
     for thread in drawing:
         thread.join(10)
-    assert sum(parts) == 1250
+    assert sum(parts) == 2500
 
 
 @pytest.mark.parametrize(("n", "level"), [(25, 0.95), (200, 0.9)])
