@@ -63,24 +63,15 @@ def comparable(
             problems.append(pair.line())
         elif difference.severity is Severity.SAID:
             notes.append(pair.line())
-    restricted = ComparableRuns(list(runs), [])
+    shared, notes_on_images = list(runs), list[str]()
     if severities_of_images:
         # If every run was allowed to leave out the images that it lacks, a note is enough
         is_permitted = severities_of_images == {Severity.SAID} and common is False and not strict
         may_drop = bool(common) or is_permitted
-        restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
+        has_option = common is not None
+        shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, has_option)
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
-    notes += _official_notes(runs)
-    if not strict:  # a check of a run against its own baseline finds equal counts
-        notes += missing_notes(restricted.runs) + equal_counts_notes(restricted.runs)
-    notes = [*restricted.notes, *notes, *reference_notes(restricted.runs), *problems]
-    return ComparableRuns(restricted.runs, notes)
-
-
-def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a note for each run that was read from the text files of the official benchmark."""
-    notes = []
     for run in runs:
         if run.provenance.official is not None:
             rule = run.protocol.ap_rule
@@ -89,7 +80,9 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
                 rule += " without the row of threshold 0"
             origin = "read from official files, which do not state the protocol"
             notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
-    return notes
+    if not strict:  # a check of a run against its own baseline finds equal counts
+        notes += missing_notes(shared) + equal_counts_notes(shared)
+    return ComparableRuns(shared, [*notes_on_images, *notes, *reference_notes(shared), *problems])
 
 
 def _restrict_to_shared_images(
@@ -98,12 +91,9 @@ def _restrict_to_shared_images(
     """Drop the images that some run lacks. To be called only if there are such images.
 
     In the returned runs, `Evaluation.failed` lists each image that was dropped from the run, with
-    the reason "not in" and the names of the runs that lack it.
-
-    may_drop : if False, raise instead of dropping images
-    has_option : True if the caller has the option `common`, which the error then suggests
-
-    Raises DataError if images may not be dropped, or if no image is in all runs.
+    the reason "not in" and the names of the runs that lack it. Raises DataError, which suggests the
+    option `common` if the caller has it, if images may not be dropped, or if no image is in all
+    runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -122,14 +112,13 @@ def _restrict_to_shared_images(
         if shared:
             message += " (`compare` can use the shared images)"
         raise DataError(message)
-    reasons: dict[str, str] = {}  # image that is not in every run -> "not in" the runs without it
-    for image_id in not_shared:
-        pairs = zip(runs, ids_of_runs, strict=True)
-        lacking = [run.name for run, ids in pairs if image_id not in ids]
-        reasons[image_id] = f"not in {', '.join(lacking)}"
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
-        failed = run.failed | {k: reason for k, reason in reasons.items() if k in ids}
+        failed = dict(run.failed)
+        for image_id in sorted(ids - shared):
+            pairs = zip(runs, ids_of_runs, strict=True)
+            lacking = [other.name for other, other_ids in pairs if image_id not in other_ids]
+            failed[image_id] = f"not in {', '.join(lacking)}"
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed=failed))
     n_shared = counted(len(shared), "shared image")
@@ -166,8 +155,6 @@ def unequal_coverage(
 
     Means skip undefined values, of which one run may have more than another. `labels` are the names
     of the runs. Returns a dict from score name to a text such as "9 images in A, 10 images in B".
-    Scores that are not means, that average over equally many values in all runs, or that a run
-    lacks are left out.
     """
     # For each run: {score: {unit of the mean, such as "images": number of defined values}}
     n_defined_of_runs = [run.n_values_averaged() for run in runs]

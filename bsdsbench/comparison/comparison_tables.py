@@ -111,29 +111,29 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
 
 
 def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
-    """Return the table cell of each run and shown score, as a dict by (run name, score name)."""
-    scores, runs = compared.scores_shown, compared.names
-    return {(run, score): _score_cell(compared, run, score) for score in scores for run in runs}
+    """Return the table cell of each run and shown score, as a dict by (run name, score name).
 
-
-def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
-    """Return a run's score with its interval and, if several runs are compared, its letters."""
-    interval = compared.interval_of(name, score)
-    letters = compared.letters[score][compared.names.index(name)] if len(compared.names) > 1 else ""
-    return Estimate(interval.value, interval.low, interval.high, letters)
+    It has the interval and, if several runs are compared, the letters of the run.
+    """
+    shown, names = set(compared.scores_shown), compared.names
+    cells = {}
+    for i in compared.intervals:
+        if i.score in shown:
+            letters = compared.letters[i.score][names.index(i.run)] if len(names) > 1 else ""
+            cells[i.run, i.score] = Estimate(i.value, i.low, i.high, letters)
+    return cells
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
-    Each cell holds a score, its interval and, if several runs are compared, its letters: runs that
-    share a letter do not differ significantly. If the curve of an AP starts above recall 0, a note
-    on its column says so. In a table of parts, such as classes, the best run of each part is
-    marked. If there is only one run, this table has no column of runs.
+    In a table of parts, such as classes, the best run of each part is marked. If there is only one
+    run, this table has no column of runs.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores
     """
+    cell_of = score_cells(compared)
     has_pairs = len(compared.names) > 1
     only_metric = _title_of_only_metric(compared.scores)
     labels = [METHOD]
@@ -145,9 +145,8 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         sentence = f"Scores with {compared.percent} intervals from {samples}"
-    # The keys of these two are the keys of the table's columns of scores
-    fields: dict[str, Field] = {}
-    columns: dict[str, Column] = {}  # the column of the metric from which the field was made
+    fields: dict[str, Field] = {}  # by key of the table's column
+    columns: dict[str, Column] = {}  # the metric's column from which each field was made
     # Part, or "" for overall scores -> key of a table column -> full name of the score
     scores_by_part: dict[str, dict[str, str]] = {}
     keys_by_note: dict[str, list[str]] = {}  # note on the start of a curve -> keys of its AP
@@ -168,7 +167,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
             cells: dict[str, Estimate | None] = dict.fromkeys(fields)  # None: the part lacks it
             defined: dict[str, float | None] = dict.fromkeys(fields)  # None: undefined
             for key, score in score_by_key.items():
-                cells[key] = cell = _score_cell(compared, run, score)
+                cells[key] = cell = cell_of[run, score]
                 if cell.value is not None and not math.isnan(cell.value):
                     defined[key] = cell.value
             rows.append([*label_cells, *cells.values()])
@@ -209,14 +208,11 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the last four cells of a difference's row in a table of differences.
-
-    They are the difference with its interval, p, p after Holm's correction, and the smallest
-    difference that would be significant with probability 0.8.
+    """Return the last four cells of a difference's row, as in `difference_fields`.
 
     The official benchmark's matching of pixels is randomized. "~" marks a difference so small that
-    this matching alone may cause it. "*" marks a significant difference: p after correction
-    is below 1 - level, and there is no "~".
+    this matching alone may cause it. "*" marks a significant difference: p after correction is
+    below 1 - level, and there is no "~".
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -224,10 +220,7 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 
 
 def holm_note(level: float, scores: Sequence[str]) -> str:
-    """Return the note on what "*" marks, and on the tests that Holm's method corrected together.
-
-    `level` is the confidence level. `scores` are those in the table, such as "boundary.ods".
-    """
+    """Return the note on what "*" marks in a table of these scores, at a confidence level."""
     has_parts = any(parse_score(score).part for score in scores)
     families = "pairs and parts" if has_parts else "pairs"
     correction = f"Holm's correction over the {families} of each score"
@@ -237,15 +230,12 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of differences in scores: one row per score (of each part) and pair of runs.
 
-    scores : names METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
-    metric : the metric whose parts, such as classes, are compared. If it is "", the overall scores
-        of all metrics are compared, and the table has no column of parts.
+    scores, metric : as in `_score_table`
     """
     differences = [d for d in compared.differences if d.score in scores]
     # The labels are run A, run B and the score; the numbers are the difference, p-values ...
     *labels, difference, p, p_holm, least = difference_fields(compared.percent)
     key, title = "differences", "Differences"
-    notes = [holm_note(compared.level, scores)]
     rows: list[list[Cell]] = []
     if metric:  # a row per score, part, and pair of runs
         labels.append(PART)
@@ -258,11 +248,10 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     else:
         # The title of the table of scores, which stands above this one, names a single metric
         is_metric_named = _title_of_only_metric(compared.scores) != ""
-        notes += _detectable_note(compared, differences, in_title=is_metric_named)
         for d in differences:
             score_cell = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_cell, *difference_cells(d, compared.level)])
-    notes += _solver_and_interval_notes(compared, differences)
+    notes = [holm_note(compared.level, scores), *_difference_notes(compared, differences, metric)]
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
         key,
@@ -275,39 +264,31 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     )
 
 
-def _detectable_note(
-    compared: Comparison, differences: Sequence[ScoreDifference], in_title: bool
+def _difference_notes(
+    compared: Comparison, differences: Sequence[ScoreDifference], metric: str
 ) -> list[str]:
-    """Return a note on how small a difference in the first score the comparison can detect.
+    """Return footnotes for a table of differences, of the parts of `metric` unless it is "".
 
-    The note gives the range over all pairs of runs. Returns [] if it is undefined for every pair.
-    If `in_title` is True, a title names the metric, so that the note need not.
+    - In a table of overall scores, how small a difference in the first score is detected, over all
+      pairs of runs.
+    - What "~" means, if any difference has this mark.
+    - Why an interval and its p-value from the bootstrap may disagree, if they do for any
+      difference: the interval excludes 0 but the uncorrected p is not significant, or the reverse.
     """
+    notes = []
+    alpha = 1 - compared.level
     score = differences[0].score
     # Of each pair of runs: the smallest difference that is significant with probability 0.8
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
     texts = sorted(f"{least:.3f}" if least >= 0.001 else f"{least:.4f}" for least in detectable)
-    if not texts:
-        return []
-    span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
-    return [
-        f"With these images, a difference in {heading(score, in_title)} of {span} is "
-        f"detected four times out of five (p below {1 - compared.level:.2g} before Holm's "
-        "correction); smaller differences are detected less often."
-    ]
-
-
-def _solver_and_interval_notes(
-    compared: Comparison, differences: Sequence[ScoreDifference]
-) -> list[str]:
-    """Return footnotes for a table of differences.
-
-    - What "~" means, if any difference has this mark.
-    - Why an interval and its p-value may disagree, if they do for any difference: the interval
-      excludes 0 but the uncorrected p is not significant, or the reverse. This note is only given
-      for p-values from the bootstrap.
-    """
-    notes = []
+    if texts and not metric:
+        span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
+        name = heading(score, in_title=_title_of_only_metric(compared.scores) != "")
+        notes.append(
+            f"With these images, a difference in {name} of {span} is detected four times out of "
+            f"five (p below {alpha:.2g} before Holm's correction); smaller differences are "
+            "detected less often."
+        )
     # By how much the official matching may change the differences that are marked "~"
     limits = sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver)
     if limits:
@@ -316,7 +297,6 @@ def _solver_and_interval_notes(
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
-    alpha = 1 - compared.level
     disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in differences)
     if compared.test == "bootstrap" and disagree:
         notes.append(

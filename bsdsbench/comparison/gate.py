@@ -260,7 +260,8 @@ def check(
 
     tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
         Either one tolerance for all scores, or a mapping from scores to tolerances. A tolerance in
-        the baseline overrides the one for all scores; a mapping overrides the baseline.
+        the baseline overrides the one for all scores; a mapping overrides the baseline. Scores in
+        neither have the tolerance TOLERANCE.
     scores : the scores to check. Default: those that the baseline names. If it names none: all
         overall scores, and the per-part scores (such as of classes) that tables show.
     statistical : fail only drops that are significant at 1 - level, after Holm's correction over
@@ -276,7 +277,14 @@ def check(
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    gated = _scores_to_check(stored, scores)
+    # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
+    gated = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
+    if not gated:  # the overall scores, and those scores of parts that tables show
+        shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
+        for score in stored.scores:
+            known = score_names.score_name(score)
+            if score in shown or known is None or not known.part:
+                gated.append(score)
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
     notes += [note.text for note in left_out_notes(left_out)]
@@ -288,53 +296,19 @@ def check(
         gated = [score for score in gated if score in scores_before]
     if not gated:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
-    tolerances = _tolerances_of(gated, stored, tolerance)
-    used_sampling = sampling if statistical else None
-    on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
+    given = tolerance if isinstance(tolerance, Mapping) else {}
+    other = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
+    tolerances = {score: by_score.get(score, other) for score in gated}
+    tests = sampling if statistical else None
+    on_all = _check_images(run, baseline_run, scores_before, tolerances, tests, progress)
     checks = [*on_all.checks]
     notes += on_all.notes
     if by is not None:
-        on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
+        on_slices = _check_slices(run, baseline_run, by, tolerances, tests, notes)
         checks += on_slices.checks
         notes += on_slices.notes
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
-
-
-def _tolerances_of(
-    scores: Sequence[str], baseline: Baseline, given: Tolerance | Mapping[str, Tolerance]
-) -> dict[str, Tolerance]:
-    """Return the tolerance of each score.
-
-    scores : full names, such as "boundary.ods"
-    given : the parameter `tolerance` of `check`. A mapping from scores to tolerances overrides the
-        baseline's per-score tolerances; scores in neither get the default TOLERANCE. A single
-        tolerance, such as 0.01 or "5%", applies to scores without one in the baseline.
-    """
-    # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
-    by_score = _with_full_names(baseline.tolerances, baseline.scores)
-    if isinstance(given, Mapping):
-        by_score |= _with_full_names(given, baseline.scores)
-    tolerance_of_others = TOLERANCE if isinstance(given, Mapping) else given
-    return {score: by_score.get(score, tolerance_of_others) for score in scores}
-
-
-def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the full names of the scores to check: `chosen` or, if empty, `baseline.gated`.
-
-    If both are empty, these are all overall scores of the baseline, and those scores of parts (such
-    as classes) that tables show.
-    """
-    if chosen:
-        return list(_with_full_names(dict.fromkeys(chosen), baseline.scores))
-    if baseline.gated:
-        return list(baseline.gated)
-    shown = score_names.default_scores(baseline.run, list(baseline.scores), parts=True)
-    scores = []
-    for score in baseline.scores:
-        name = score_names.score_name(score)  # None if it is not known here
-        if score in shown or name is None or not name.part:
-            scores.append(score)
-    return scores
 
 
 def _check_images(
@@ -353,8 +327,7 @@ def _check_images(
         decide by tolerance alone
 
     The tolerance alone also decides if no drop could be significant, for example because there are
-    few images; a note then says so. Another note lists scores that are means over different numbers
-    of values in the two runs.
+    few images; a note then says so.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
@@ -428,11 +401,11 @@ def _check_slices(
     sampling: Sampling | None,
     known_notes: Collection[str],
 ) -> GateResult:
-    """Check the scores of a run against a baseline run within each slice, as `_check_images` does.
+    """Check the scores of a run within each group of images in the column `by`.
 
-    The slices are the groups of images in the column `by`. If `sampling` is given, a drop must be
-    significant after Bonferroni's correction over the slices. Scores that the baseline lacks in a
-    slice are not checked there. Notes in `known_notes`, which concern all images, are not repeated.
+    If `sampling` is given, a drop must be significant after Bonferroni's correction over the
+    slices. Scores that the baseline lacks in a slice are not checked there. Notes in `known_notes`,
+    which concern all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices
@@ -479,9 +452,8 @@ def assert_scores(
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
     """Return a tolerance as the largest allowed drop of a score.
 
-    For example, the tolerance "5%" is 0.04 if the score was 0.8 in the baseline (`before`). A
-    number is returned unchanged. `score` is the name of the score for errors. Raises DataError if
-    the tolerance is neither a number nor a percentage, or if it is negative.
+    For example, the tolerance "5%" is 0.04 if the score was 0.8 in the baseline (`before`). Raises
+    DataError if the tolerance is neither a number nor a percentage, or if it is negative.
     """
     name_in_errors = f"tolerance of {score} (0.01, or 5%)"
     if isinstance(tolerance, str) and tolerance.endswith("%"):

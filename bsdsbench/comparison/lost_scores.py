@@ -72,8 +72,8 @@ def with_errors(
     if run.by_official_solver:
         raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
     # The first metric that can count its errors by class. A depth run has no matches without edges
-    counted_names = [name for name in run.metrics if "matches" in run.records[0].counts[name]]
-    metric = next((m for m in map(registry.get, counted_names) if m.has_errors), None)
+    matching = [registry.get(m) for m in run.metrics if "matches" in run.records[0].counts[m]]
+    metric = next((m for m in matching if m.has_errors), None)
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)  # the files of the run
@@ -134,13 +134,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes by group of images: one row per run, group and class.
 
-    A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
-    and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
-    (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
-    that are matched.
-
-    `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
-    the column.
+    A row has the numbers of `lost_scores` for the group, with a jackknife interval. `by` is the
+    group column. Raises DataError if error classes were not counted, or if a run lacks the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:
@@ -152,8 +147,8 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
                     shares = slices.scores[f"{metric.name}.{classes.shares}.{name}"]
                     share = shares[number].score
                     ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    row_labels = [run.name, slice_name, side, label]
-                    rows.append([*row_labels, Estimate(*share), ods_rise.value])
+                    cells = Estimate(*share), ods_rise.value
+                    rows.append([run.name, slice_name, side, label, *cells])
     column = slices.parts.column
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
@@ -163,8 +158,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with one row per run and class.
 
-    `losses` has the dict of `lost_scores` for each run. Its entries "missed", "false" and
-    "agreement" have the numbers of each class: {class: {"share", "low", "high", "delta_ods"}}.
+    `losses` has the dict of `lost_scores` for each run.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

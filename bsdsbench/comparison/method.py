@@ -57,10 +57,9 @@ class Method:
     seeds: tuple[str, ...]  # a label of each run, such as "seed0"; see `__init__`
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and label each by what distinguishes its folder, such as "seed0".
+        """Load the runs, and label each by the part of its folder's path that differs, "seed0".
 
-        The label is the part of the folder's path that differs between the runs. For a run given as
-        an Evaluation, its name takes the place of the path.
+        For a run given as an Evaluation, its name takes the place of the path.
         """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
@@ -157,14 +156,11 @@ class ScoresOfRuns(NamedTuple):
         single run, or an undefined mean, no spread is shown.
         """
         n = len(self.values)
-        if n == 1:
-            return Estimate(self.values[0])
-        mean = self.mean
-        if isnan(mean):
-            return Estimate(mean)
+        if n == 1 or isnan(self.mean):
+            return Estimate(self.mean)
         if spread is Spread.RANGE:
-            return Estimate(mean, min(self.values), max(self.values))
-        return Estimate(mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
+            return Estimate(self.mean, min(self.values), max(self.values))
+        return Estimate(self.mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
@@ -221,7 +217,7 @@ def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
     """Expand wildcard patterns to run folders and exported run files (.npz), in natural order.
 
-    A path without wildcards is kept even if it does not exist. If a pattern matches nothing, raise
+    A path without wildcards is kept even if it does not exist. If a pattern matches nothing, raises
     DataError that names the command-line `option`.
     """
     folders = list[str]()
@@ -251,8 +247,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
     Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
     scores are computed from the summed counts of all images; an image in several splits counts once
-    for each. The table has the default scores that all splits have. `name` is the name of the
-    pooled run, by default that of the first run.
+    for each. `name` is the name of the pooled run, by default that of the first run.
 
     Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
     in protocol, metrics or kinds of counts.
@@ -261,8 +256,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     first = runs[0]
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
-    shared = shared_names([*scores_of_splits, pooled_scores])
-    shown = default_scores(first, shared)
+    shown = default_scores(first, shared_names([*scores_of_splits, pooled_scores]))
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
@@ -285,10 +279,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
 
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
-    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID.
-
-    Without a `name`, it gets the name of the first run. Raises DataError as `splits` does.
-    """
+    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID."""
     if not runs:
         raise DataError("no runs given, expected one of each split")
     if lacking := [run.name for run in runs if not run.records]:

@@ -1,9 +1,8 @@
 """Compare methods with one or more runs each, with the variance over images and over runs.
 
-A method's score is the mean over its runs. `bsdsbench.comparison.sampled_methods` resamples both
-images and runs. If two methods have the same seeds, their runs are resampled in pairs, and the
-p-value comes from exchanging the two runs of each pair. With fewer than three runs of a method
-there is no p-value.
+A method's score is the mean over its runs. `bsdsbench.comparison.compare` resamples both images and
+runs. If two methods have the same seeds, their runs are resampled in pairs, and the
+p-value comes from exchanging the two runs of each pair.
 
 Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
 Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
@@ -22,11 +21,8 @@ from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.comparison import bootstrap
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.comparison import (
-    ComparedScores,
-    correct_families,
-    without_nan,
-)
+from bsdsbench.comparison.compare import LEAST_RUNS, compare_sampled
+from bsdsbench.comparison.comparison import ComparedScores, correct_families, without_nan
 from bsdsbench.comparison.comparison_tables import (
     clusters_phrase,
     difference_cells,
@@ -37,7 +33,6 @@ from bsdsbench.comparison.comparison_tables import (
     score_field,
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
-from bsdsbench.comparison.sampled_methods import LEAST_RUNS, compare_sampled
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
@@ -52,8 +47,8 @@ from bsdsbench.text import counted, shared_names
 class MethodComparison(ComparedScores):
     """The result of `compare_methods`: `ComparedScores` with three more fields.
 
-    A method's score is the mean over its runs. A p-value is NaN if one of the two methods has fewer
-    than three runs, unless both have a single run.
+    A p-value is NaN if one of the two methods has fewer than three runs, unless both have a single
+    run.
 
     Parameters
     ----------
@@ -245,8 +240,7 @@ def _variance_notes(
 ) -> list[str]:
     """Return notes on what the intervals cover, and on missing or coarse p-values.
 
-    `paired` has the pairs of methods with the same seeds. `units` is what is drawn besides runs:
-    "images" or "clusters (COLUMN)".
+    `paired` has the pairs of methods with the same seeds, and `units` what is drawn besides runs.
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
@@ -276,7 +270,7 @@ def means_table(
 ) -> Table:
     """Return a table of each method's mean scores over its runs, without comparing methods.
 
-    columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
+    columns : the scores to show, as in `scores_to_show`
     extra, notes : additional rows (published results) and notes
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
@@ -287,7 +281,16 @@ def means_table(
     rows: list[list[Cell]] = [
         [method.name, *mean_cells(method, shown, spread)] for method in methods
     ]
-    rows += [_published_row(published, shown) for published in extra]
+    for published in extra:
+        row: list[Cell] = [published.label]
+        for score in shown:
+            metric, _, key = score.partition(".")
+            cell = value_at(published.scores_by_metric.get(metric, {}), key)
+            if key in published.marks and cell is not None:
+                mark = published.marks[key]  # such as the name of another AP rule, or ""
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            row.append(cell)
+        rows.append(row)
     runs = runs_of(methods)
     footer: Any = table_footer(runs)
     footer["notes"] = [spread.note, *footer["notes"], *notes]
@@ -314,25 +317,5 @@ def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Ce
     The mean is NaN if the score is undefined for a run.
     """
     of_runs = [flat_scores(run) for run in method.runs]
-    cells: list[Cell] = []
-    for score in scores:
-        values = tuple(scores_of_run.get(score, nan) for scores_of_run in of_runs)
-        cells.append(ScoresOfRuns(values).cell(spread))
-    return cells
-
-
-def _published_row(published: ExtraRow, scores: Sequence[str]) -> list[Cell]:
-    """Return a table row of a published result: its label, then each score, or None if it lacks it.
-
-    A marked score, such as an AP by another rule, is never shown as the best of its column. Its
-    mark, such as the name of the rule, is printed unless it is "".
-    """
-    row: list[Cell] = [published.label]
-    for score in scores:
-        metric, _, key = score.partition(".")
-        cell = value_at(published.scores_by_metric.get(metric, {}), key)
-        if key in published.marks and cell is not None:
-            mark = published.marks[key]
-            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-        row.append(cell)
-    return row
+    values = {score: tuple(of_run.get(score, nan) for of_run in of_runs) for score in scores}
+    return [ScoresOfRuns(values[score]).cell(spread) for score in scores]

@@ -63,9 +63,9 @@ class Ranks:
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
     """Rank methods by a score, such as "boundary.ods", on all images and in bootstrap samples.
 
-    `scores` maps each method to its score on all images and its scores in B samples, (B,). Methods
-    whose score on all images is NaN are left out. A method ranks last in samples in which its score
-    is NaN. `level` is the confidence level of the intervals of ranks.
+    `scores` maps each method to its score on all images and its scores in B samples, (B,). A method
+    ranks last in samples in which its score is NaN. `level` is the confidence level of the
+    intervals of ranks.
     """
     sign = 1 if lower_is_better(score) else -1  # turns scores into costs: lower is better
     # The cost of each method on all images
@@ -104,10 +104,20 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
     """Find the maximal groups of consecutively ranked methods without significant differences.
 
+    If p is NaN, or if there are too few seeds for a significant p, a pair counts as different if
+    the interval of its difference excludes 0.
+
     Returns pairs (first, last): the 0-based ranking positions of the best and the worst method of a
     group. Groups of a single method are left out.
     """
-    different = _different_pairs(compared, score)
+    different = set[frozenset[str]]()  # pairs of methods
+    for d in compared.differences:
+        # `untestable` are the pairs with too few seeds
+        is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
+        excludes_0 = d.low > 0 or d.high < 0
+        differs = d.significant(compared.level) if is_testable else excludes_0
+        if d.score == score and differs:
+            different.add(frozenset((d.a, d.b)))
     names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
     previous_last = 0  # the last position of the group before
@@ -119,34 +129,15 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
             if any(frozenset((name, member)) in different for member in members):
                 break
             last += 1
-        is_within_previous = last <= previous_last
-        if last > first and not is_within_previous:
+        if last > max(first, previous_last):  # several methods, not all in the group before
             groups.append((first, last))
             previous_last = last
     return groups
 
 
-def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]]:
-    """Return the pairs of methods that differ significantly by a score.
-
-    If p is NaN, or if there are too few seeds for a significant p, a pair counts as different if
-    the interval of its difference excludes 0.
-    """
-    different = set[frozenset[str]]()
-    for d in compared.differences:
-        # `untestable` are the pairs with too few seeds
-        is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
-        excludes_0 = d.low > 0 or d.high < 0
-        differs = d.significant(compared.level) if is_testable else excludes_0
-        if d.score == score and differs:
-            different.add(frozenset((d.a, d.b)))
-    return different
-
-
 def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "") -> list[Table]:
     """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
-    In the second table, a cell is the probability that the row's method beats the column's method.
     `comparisons` maps the name of each slice (a group of images) to the comparison on it, and
     `slice_column` is the group column that defines the slices. For a single comparison on all
     images, both names are "".

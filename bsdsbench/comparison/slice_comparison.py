@@ -106,11 +106,10 @@ def compare_slices(
 def means_by_slice(
     methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
 ) -> Table:
-    """Return a table of each method's mean scores over its runs: one row per slice and method.
+    """Return the table of `means_table` with one row per slice and method.
 
-    Each group of images in the column `by` is a slice. A mean is followed by its `spread` over the
-    runs, such as the standard deviation. `columns` are the scores to show, None for the default.
-    Raises DataError if the runs lack the column, are not comparable, or lack a score.
+    Each group of images in the column `by` is a slice. Raises DataError if the runs lack the
+    column, are not comparable, or lack a score.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     scores = scores_to_show(methods, columns)
@@ -135,10 +134,9 @@ def means_by_slice(
 def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
     """Return one table of the comparisons within all slices: the differences between runs.
 
-    `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
-    that defines the slices. There is one row for each score, slice and pair of runs. For each
-    score, Holm's method corrects the p-values of all pairs and slices together. If there is only
-    one run, the table has its scores with intervals instead.
+    `comparisons` maps the name of each slice, a group in `column`, to the comparison on it. For
+    each score, Holm's method corrects the p-values of all pairs and slices together. If there is
+    only one run, the table has its scores with intervals instead.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
@@ -156,13 +154,11 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        slice_names, differences = [], []  # entry k of both belongs to one slice and pair of runs
+        of_slices = []  # (slice, difference) of each pair of runs
         for name, compared in comparisons.items():
-            for difference in compared.differences:
-                if difference.score == score:
-                    slice_names.append(name)
-                    differences.append(difference)
-        for name, d in zip(slice_names, correct_p(differences), strict=True):
+            of_slices += [(name, d) for d in compared.differences if d.score == score]
+        corrected = correct_p(difference for _, difference in of_slices)
+        for (name, _), d in zip(of_slices, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             _, p, p_holm, _ = difference_cells(d, first.level)
             rows.append([*labels, Estimate(d.value, d.low, d.high), p, p_holm])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
@@ -120,9 +120,17 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
-    slice_images = [groups.images_of(number) for number in range(len(groups.names))]
-    # For each slice, its units and its scores without each of them
-    jackknives = [_leave_one_out(run, images, units) for images in slice_images]
+    jackknives = []  # for each slice, its units and its scores without each of them
+    for number in range(len(groups.names)):
+        images = groups.images_of(number)
+        # The units of the slice, and for each of its images the position of its unit among these
+        slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
+        scores_without: dict[str, F8] = {}  # none if there is a single unit: no image would be left
+        if slice_units.size > 1:
+            in_slice = replace(run, records=[run.records[i] for i in images])
+            weighted_slice = WeightedRun(in_slice, run.metrics)
+            (scores_without,) = scores_of([weighted_slice], jackknife_weights(unit_of_image))
+        jackknives.append((slice_units, scores_without))
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
@@ -131,9 +139,8 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         n_defined = np.count_nonzero(~np.isnan(values))
         mean_changes = np.zeros(whole_without.size)  # (units,): by leaving out unit u
         scores[score] = []
-        for value, jackknife in zip(values.tolist(), jackknives, strict=True):
-            slice_units = jackknife.units
-            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))
+        for value, (slice_units, scores_without) in zip(values.tolist(), jackknives, strict=True):
+            without = scores_without.get(score, np.full(slice_units.size, np.nan))
             # (units,): slice minus all, without unit u. Units of other slices change only "all"
             differences = value - whole_without
             differences[slice_units] += without - value
@@ -152,39 +159,14 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
 
-class _Jackknife(NamedTuple):
-    """The scores on a slice without each of its k units (images or clusters) in turn."""
-
-    units: I8  # (k,): the indices of the units, ascending
-    scores: Mapping[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, because no image is left
-
-
-def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
-    """Score a run on a slice without each of the slice's units (images or clusters) in turn.
-
-    `images` has the indices of the slice's images in the run. `units` (N,) has the index of the
-    unit of each image of the run. A slice with a single unit has no scores, because leaving the
-    unit out leaves no image.
-    """
-    # The units of the slice, and for each of its images the position of its unit among these
-    slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
-    if slice_units.size == 1:
-        return _Jackknife(slice_units, {})
-    run_on_images = replace(run, records=[run.records[i] for i in images])
-    weighted = WeightedRun(run_on_images, run.metrics)
-    (scores,) = scores_of([weighted], jackknife_weights(unit_of_image))
-    return _Jackknife(slice_units, scores)
-
-
 def _jackknife_interval(
     value: float, replicates: F8, n_units: int, score: str = ""
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
     `replicates` (n,) are the values without each of n images or clusters. `n_units` is the number
-    of images or clusters of the slice, or of the run for a mean over slices; Student's t has
-    `n_units` - 1 degrees of freedom. If it is below 2, or if the value or a replicate is NaN, the
-    ends are NaN.
+    of images or clusters of the slice, or of the run for a mean over slices. If it is below 2, or
+    if the value or a replicate is NaN, the ends are NaN.
 
     `score` is the name of the score, or "" for a difference of scores. The interval of a score is
     clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the score
@@ -245,31 +227,20 @@ def slice_tables(
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
             pairs = zip(slices_of_runs, runs, strict=True)
             with_metric = [s for s, run in pairs if metric in run.metrics]
-            shown = _scores_shown(runs, metric, with_metric[0], columns)
+            known = [score for score in with_metric[0].scores if score.startswith(f"{metric}.")]
+            if columns is not None:
+                chosen = known if "all" in columns else score_names.names_meant(columns, known)
+                shown = [score for score in known if score in chosen]
+            else:  # without "own", the columns that only the table of a single run shows
+                first = next(run for run in runs if metric in run.metrics)
+                usual = score_names.default_scores(first, known, parts=True)
+                kinds = {score: score_names.parse_score(score).column.shown for score in usual}
+                shown = [score for score in usual if kinds[score] in ("always", "several")]
             for has_parts in (False, True):
                 scores = [s for s in shown if bool(score_names.parse_score(s).part) == has_parts]
                 if scores:
                     tables.append(_slice_table(runs, metric, with_metric, scores))
     return tables
-
-
-def _scores_shown(
-    runs: Sequence[Evaluation], metric: str, slices: Slices, wanted: Sequence[str] | None
-) -> list[str]:
-    """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
-
-    `wanted` has score names or "all"; None selects the scores that tables of several runs show by
-    default. `slices` are those of the first run that has the metric; a score that it lacks is not
-    shown.
-    """
-    known = [score for score in slices.scores if score.startswith(f"{metric}.")]
-    if wanted is not None:
-        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
-        return [score for score in known if score in chosen]
-    run = next(run for run in runs if metric in run.metrics)
-    usual = score_names.default_scores(run, known, parts=True)
-    # Without "own", the columns that only the table of a single run shows
-    return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
 def _slice_table(
@@ -278,14 +249,11 @@ def _slice_table(
     """Build a table of scores by slice, each with its difference from the score on all images.
 
     Each run has rows for all images, for each slice, and for the mean over slices; of these, each
-    part of the metric (such as a class) has a row. Undefined are the intervals and differences for
-    all images, and the scores that a part does not have.
+    part of the metric (such as a class) has a row.
 
     runs : all runs, which are listed in the footer
-    metric : the metric of the scores
     slices : one for each run that has the metric
-    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Only
-        the latter need a column of parts
+    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE
     """
     columns: dict[str, Column] = {}  # key of a table column -> the metric's column
     scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
@@ -343,8 +311,7 @@ def _means_of_few(
 ) -> list[Note]:
     """Return a note for each macro mean over only some slices, as a slice without any object.
 
-    `scores_by_part` has the scores of the table: part, "" for overall scores -> key of the table's
-    column -> score. Columns with the same note share it.
+    `scores_by_part` is that of `_slice_table`. Columns with the same note share it.
     """
     lines: list[tuple[str, str]] = []  # (text of a note, key of a column)
     for of_run in slices:
@@ -410,9 +377,8 @@ def score_drawn(
 ) -> str:
     """Return the name of the score to draw in a plot of slices, such as "boundary.ods".
 
-    It is the first score that tables of the first run show by default and that all runs have.
-    `slices` has the slices of each run. If `metric`, such as "boundary", is given, only its scores
-    are considered. Raises DataError if there is no such score.
+    It is the first score, of the `metric` if one is given, that tables of the first run show by
+    default and that all runs have. Raises DataError if there is none.
     """
     shared = shared_names(s.scores for s in slices)
     for name in score_names.default_scores(runs[0], shared):

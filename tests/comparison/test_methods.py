@@ -257,7 +257,7 @@ def test_intervals_cover_the_mean_of_runs_and_images():
 
     Scores are made by hand in place of counts: image effects that runs share, and run effects.
     """
-    from bsdsbench.comparison import sampled_methods as tested
+    from bsdsbench.comparison import compare as tested
 
     rng, hits, n_boot, n_images, n_runs = np.random.default_rng(3), 0, 400, 60, 5
     for trial in range(400):
