@@ -188,12 +188,8 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     """
     n_listed = len(tables.get("eval_bdry_img.txt", matches))
     if matches and n_listed != len(matches):
-        has = f"eval_bdry_img.txt has {counted(n_listed, 'image')}"
-        warn(
-            InputWarning(
-                f"{has}, but there are {counted(len(matches), 'file')} ID_ev1.txt, which are scored"
-            )
-        )
+        has = f"{counted(len(matches), 'file')} ID_ev1.txt, which are scored"
+        warn(InputWarning(f"{has}, but eval_bdry_img.txt lists {counted(n_listed, 'image')}"))
     if "eval_bdry.txt" not in tables:
         return
     if matches:
