@@ -38,6 +38,7 @@ NO_VALUE = "no value"
 _FEW = 4  # up to this many distinct numbers are not binned
 _MIN_FRAMES = 3  # the smallest number of frames in a sequence
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_MISSING_WORDS = {"NA", "N/A", "<NA>", "NaN", "nan", "NaT", "null", "None", "-"}  # beside numbers
 _FRAME = re.compile(r"(.*?[^0-9])[0-9]+([^0-9]*)", re.S)  # an id with one number, not at its start
 FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
@@ -71,7 +72,7 @@ def group_rows(
 
     Returns {image id: {column: value}}. The values of a column are floats if all of them are
     numbers, otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values
-    are None.
+    are None; beside numbers, words as NA mean a missing value.
 
     Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
     a column occurs twice.
@@ -87,11 +88,13 @@ def group_rows(
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(value, label) for value in raw_values]  # float, text or None
-            known = [value for value in values if value is not None]
+            without_words = [None if value in _MISSING_WORDS else value for value in values]
+            known = [value for value in without_words if value is not None]
             # _NUMBER matches text of a number without leading zeros
-            if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
+            are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
+            if known and all(are_numbers):
                 # `group_value` rejects text such as "1e999", which is infinite as a float
-                values = [v if v is None else group_value(float(v), label) for v in values]
+                values = [v if v is None else group_value(float(v), label) for v in without_words]
             else:
                 values = [v if v is None else text_of(v) for v in values]
             if any(column in row for row in rows.values()):
@@ -170,9 +173,9 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 def _read_groups(groups: Any) -> _GroupTable:
     """Convert the argument `groups` of `group_rows` to a table with one row per image.
 
-    It is the path of a CSV file, a data frame (with a column of image ids, or with the ids as its
-    index), or a mapping {id: group}, {id: {column: value}} or {column: [value, ...]}. A mapping
-    {id: group} becomes a single column with the name "group".
+    It is the path of a CSV file, a data frame of pandas, polars or Arrow (with a column of image
+    ids, or with the ids as its index), or a mapping {id: group}, {id: {column: value}} or {column:
+    [value, ...]}. A mapping {id: group} becomes a single column with the name "group".
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -184,6 +187,10 @@ def _read_groups(groups: Any) -> _GroupTable:
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
         return _split_off_ids("groups", list(map(str, groups.columns)), columns)
+    if hasattr(groups, "to_pydict"):  # a table of Arrow
+        groups = groups.to_pydict()
+    elif hasattr(groups, "get_columns"):  # a data frame of polars
+        groups = groups.to_dict(as_series=False)
     if not isinstance(groups, Mapping):
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def records(**columns):
         TEXT.replace("image", ""),  # an index of pandas without a name
         TEXT.replace("image", ",image").replace("s1_", "0,s1_").replace("s2_", "1,s2_"),
         TEXT.replace(",", ";").replace(".", ","),
+        TEXT.replace("s2,", "s2,NA"),  # by R
     ],
 )
 def test_a_csv_table_in_the_forms_that_programs_write(text, tmp_path):
@@ -56,6 +58,11 @@ def test_mappings_and_data_frames_are_the_same_table():
     pd = pytest.importorskip("pandas")
     assert group_rows(IDS, pd.DataFrame(lists, index=IDS)) == ROWS
     assert group_rows(IDS, pd.DataFrame({"id": IDS, **lists})) == ROWS
+    nullable = pd.DataFrame({"id": IDS, **lists}).astype({"size": "Float64"})
+    assert group_rows(IDS, nullable) == ROWS
+    arrow = SimpleNamespace(to_pydict=lambda: {"id": IDS, **lists})
+    polars = SimpleNamespace(get_columns=None, to_dict=lambda as_series: arrow.to_pydict())
+    assert group_rows(IDS, arrow) == group_rows(IDS, polars) == ROWS
     twice = pd.DataFrame([[1, 2]] * 3, columns=["a", "a"], index=IDS)
     refused("'a' is there twice", group_rows, IDS, twice)
     levels = pd.DataFrame(lists, index=pd.MultiIndex.from_arrays([IDS, IDS]))
