@@ -75,10 +75,7 @@ class Counts(_Named[NDArray[Any]]):
     """
 
     def __init__(self, **arrays: object) -> None:
-        """Store read-only copies of the arrays in C order, as int64 or float64.
-
-        Integers must lie between 0 and 2^53 (MAX_WHOLE). The range of floats is not checked.
-        """
+        """Store read-only copies of the arrays in C order, as int64 or float64."""
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
@@ -141,10 +138,7 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays, and check `matches` (..., T, 4) for T thresholds.
-
-        The columns are the matched and all annotated pixels, the matched and all predicted pixels.
-        """
+        """Store the arrays, and check `matches` (..., T, 4) for T thresholds."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]
@@ -266,8 +260,7 @@ class Values(Flag):
 class Evidence:
     """Statistics of the values in an image's predictions, or in its ground-truth maps.
 
-    `loaders.reading` pools them over all images to decide what the values mean, for example which
-    value is the object. The operator `|` combines the evidence of several maps.
+    The operator `|` combines the evidence of several maps.
     """
 
     values: Values = Values.NOTHING  # the properties that at least one of the maps has
@@ -280,10 +273,8 @@ class Evidence:
     def __or__(self, other: Evidence) -> Evidence:
         """Combine the statistics of two sets of maps to those of all these maps.
 
-        The properties (`values`, a set of flags) are united, and the numbers of maps added. Two
-        `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple is
-        kept, so that the order of the operands does not matter. `strongest`, the maximum of faint
-        maps, is that of both. Of two files, the one that comes first in sort order is named.
+        Two `levels` cannot be combined; the larger tuple is kept, so that the order of the operands
+        does not matter. Of two files, the one that comes first in sort order is named.
         """
         return Evidence(
             values=self.values | other.values,
@@ -300,11 +291,7 @@ class Evidence:
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild stored evidence: the inverse of `row`.
-
-        row: the numbers that `row` returned: values, strongest, maps, and the levels, padded with
-            NaN, which is dropped.
-        file: the name of the file, which `row` does not include.
+        """Rebuild evidence from the numbers that `row` returned, and the name of the file.
 
         Raises ValueError or TypeError if `row` has fewer than three numbers or invalid ones.
         """

@@ -228,7 +228,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
     A segment is the part of a curve between two adjacent thresholds. Precision and recall (S, T)
     are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
-    at the thresholds. Ties go to the lowest threshold.
+    at the thresholds.
 
     Segments that cannot change the result are skipped for speed. F on a segment is at most the F of
     the larger precision and the larger recall of its ends, which may be below the maximum F at the
@@ -272,7 +272,6 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 
     AP is the `area` by a rule of AP_RULES, with one exception: if recall is the same at all
     thresholds and above 0, the curve is a single point, and AP is NaN (unless the rule is "step").
-    Raises ProtocolError for an unknown rule.
     """
     if rule == "step":
         return area(curve, rule)
@@ -284,11 +283,8 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    rule: a key of AP_RULES, such as "step". Raises ProtocolError for an unknown rule.
-
-    "step" sums precision times the rise of recall. "101-point" is the mean over recalls 0, 0.01 ..
-    1 of the largest precision from there on. The others sum the linearly interpolated precision at
-    these recalls, times 0.01; they differ in the points that they use.
+    rule: a key of AP_RULES. Those except "step" and "101-point" sum the linearly interpolated
+        precision at recalls 0, 0.01 .. 1, times 0.01; they differ in the points that they use.
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, for
     "seism" the thresholds at which nothing is predicted (`blank`). It is 0 if the curve has no
@@ -352,12 +348,11 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves whose smallest recall is above 0.02, or "" if none is.
+    """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
 
-    Most AP rules take precision as 0 below the smallest recall (those of NOTHING_BELOW), which
-    lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and for
-    comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
-    is NaN are left out.
+    The rules NOTHING_BELOW take precision as 0 below the smallest recall, which lowers AP. For
+    comparison, the note gives the area by the rule "endpoints", which includes recalls from 0 to 1.
+    Curves whose AP is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
     rule: the AP rule of the curves.
@@ -416,9 +411,8 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
-    low, high: (S,), indices of the two thresholds. Precision is at least `level` at `high`, and
-        below it at `low`. But if it is exactly `level` at `high`, whose recall is then returned,
-        `low` has no effect; and if both are the same threshold, its recall is returned.
+    low, high: (S,), indices of the two thresholds. Precision is below `level` at `low`, and at
+        least `level` at `high`. If both are the same threshold, its recall is returned.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
     """
@@ -471,9 +465,7 @@ def _best_per_image(
     """Compute the operating point at which each image uses its own best threshold (OIS).
 
     The best threshold is that of the image's maximum F. The counts at these thresholds are summed
-    over images, and rates are computed from the sums. `matches` int (N, T, 4) are the counts of N
-    images, matched and all annotated pixels, matched and all predicted pixels; `weights` int (S, N)
-    tell how many times each image occurs in each of S samples.
+    over images, and rates are computed from the sums. The parameters are those of `curve_scores`.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory

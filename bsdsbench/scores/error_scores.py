@@ -46,8 +46,14 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
         corrected; the mean over those curves that have ground truth
     """
-    thresholds = stack["thresholds"]
-    sums = _sum_over_images(stack, weights)  # name -> (S, curves, T, columns)
+    thresholds, n_images = stack["thresholds"], len(stack["matches"])
+    sums: dict[str, F8] = {}  # over the images of each sample: name -> (S, curves, T, columns)
+    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
+        # "agreement_pixels" do not depend on the threshold, and are repeated for all of them
+        n_rows, n_columns = thresholds.size, stack[name].shape[-1]
+        stored_rows = 1 if name == "agreement_pixels" else n_rows
+        summed = weighted_sum(weights, stack[name].reshape(n_images, -1, stored_rows, n_columns))
+        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_rows, n_columns))
     # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
     totals = dict.fromkeys(sums, np.zeros(()))
     rises = []  # of ODS, an array (S, 9) for each curve
@@ -108,23 +114,3 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
             rises.append(best(curve, protocol.ods_rule).f - ods_f)
     has_gt = matches[:, :1, TOTAL_GT] > 0
     return np.where(has_gt, np.column_stack(rises), np.nan)
-
-
-def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum the counts of error classes over the images of each of S samples.
-
-    stack: name -> counts of N images, (N, T, columns) at T thresholds, or (N, curves, T, columns).
-    weights: int (S, N), how many times each image occurs in each sample.
-
-    Returns {name: float64 (S, curves, T, columns)}, with a single curve if there is no axis for
-    curves. "agreement_pixels" do not depend on the threshold, and are repeated for all of them.
-    """
-    n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
-    sums: dict[str, F8] = {}
-    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
-        counts = stack[name]
-        n_columns = counts.shape[-1]
-        n_rows = 1 if name == "agreement_pixels" else n_thresholds
-        summed = weighted_sum(weights, counts.reshape(n_images, -1, n_rows, n_columns))
-        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_thresholds, n_columns))
-    return sums

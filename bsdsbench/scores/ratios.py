@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, as_numbers
 
 Weights = NDArray[np.integer[Any]]
-_MAX_WEIGHTS = 4_000_000  # number of weights converted to float at a time (32 MB)
+_MAX_WEIGHTS = 4_000_000  # number of weights converted to float at a time, to save memory (32 MB)
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -133,8 +133,6 @@ BLOCK = 1024
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Compute the weighted sum of the values of N images for each of S samples.
 
-    A sample is the data set itself, or a resample of its images for a bootstrap or jackknife.
-
     weights: int (S, N), how many times each image occurs in each sample.
     values: (N, ...), integers or floats. Samples in which an image has weight 0 ignore its values,
         even if these are NaN.
@@ -166,9 +164,6 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
-
-    The weights of S samples tell how many times each of N images occurs. An image has K values.
-    Weights are converted for some 4 million elements at a time, to save memory.
 
     Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block
