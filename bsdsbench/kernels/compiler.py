@@ -165,13 +165,10 @@ class _KernelLower(Lower):
     """
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Write the function that Python calls to run the kernel, and add it to the library.
-
-        A kernel that neither raises nor allocates gets the short function of `_Wrapper`, and any
-        other kernel the one that numba writes.
-        """
+        """Write the function that Python calls to run the kernel, and add it to the library."""
         context, kernel = self.context, self.fndesc
-        # With numba's runtime (nrt) the kernel may allocate, with checks of indices it may raise
+        # With numba's runtime (nrt) the kernel may allocate, with checks of indices it may raise:
+        # it needs the function that numba writes
         if context.enable_nrt or context.enable_boundscheck:
             super().create_cpython_wrapper(release_gil)
             return
@@ -251,7 +248,7 @@ class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
     def run(self, state: StateDict) -> None:
-        """Compile a function with only those steps of numba's compiler that a kernel needs.
+        """Compile a function.
 
         state: numba's record of the compilation. It holds the function and the types of its
             arguments, and receives what each step computes, at last the machine code.
@@ -284,8 +281,7 @@ def _signature(
     """Return the signature that numba gives to a call of a builtin function, such as `+`.
 
     It replaces the method `get_call_type` of numba, which tries many candidates at each call. The
-    signature depends only on the function, the typing context and the types of the arguments, so it
-    is stored and reused. The same calls occur again and again in kernels.
+    same calls occur again and again in kernels, so the signature is stored and reused.
     """
     key = id(function), id(context), args, tuple(kws.items())
     if key not in _signatures:  # the function is stored too, so that no other can get its id
@@ -315,8 +311,8 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
 def import_compiler() -> None:
     """Make numba ready to compile: import and register its builtin functions.
 
-    This is done before the first compilation, because it takes long and a process that loads all
-    its kernels from the disk does not need it. Further calls take almost no time.
+    This takes long, and a process that loads all its kernels from the disk does not need it.
+    Further calls take almost no time.
 
     The function `ensure_blas` is replaced during the import. It only checks that scipy is
     installed, but imports scipy.linalg for that, which takes a tenth of a second.

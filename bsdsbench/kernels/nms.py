@@ -64,11 +64,8 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Compute the derivative of a map along one axis by central differences.
+    """Compute the derivative of a map by central differences, one-sided at the border.
 
-    Differences are one-sided at the border.
-
-    image float32 (H, W): the map.
     dy, dx: (1, 0) for the derivative along y (downwards), (0, 1) for x (to the right).
     difference float32 (H, W): receives the derivative.
     """
@@ -84,14 +81,9 @@ def _write_gradient(image, dy, dx, difference):
 def _ridge_normal(image: _Image) -> list[_Image]:
     """Compute the direction of the normal to the ridges of a map (H, W) at each pixel.
 
-    The angle from the horizontal is that of the published NMS program (of structured edges and
-    HED): atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are the second derivatives of
-    the map. The sign of the normal is arbitrary.
-
-    Returns the cosine and the sine of the angle, float32 (H, W) each.
+    Returns the cosine and the sine of its angle from the horizontal, float32 (H, W) each.
     """
     gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
-    # 0, 1 is the derivative along x (to the right), and 1, 0 that along y (downwards)
     _write_gradient(image, 0, 1, gx)
     _write_gradient(image, 1, 0, gy)
     _write_gradient(gx, 0, 1, gxx)
@@ -147,8 +139,7 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 
     image, thinned float32 (H, W): the map, and a copy of it that is modified in place.
     cos, sin float32 (H, W): x and y component of the unit normal at each pixel.
-    radius: neighbours at distances 1 .. radius in both directions are compared.
-    multiplier: factor applied to the pixel before the comparison.
+    radius, multiplier: as in `edge_nms`.
     """
     h, w = image.shape
     for y in range(h):

@@ -103,13 +103,12 @@ def thinning_changes(
 def stack_changes(bmaps: Bool) -> MapChanges:
     """Return the pixel changes between successive maps of T bool maps (T, H, W), last map first.
 
-    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. Unlike
-    `thinning_changes`, this does not thin the maps, and they need not contain each other.
+    Unlike `thinning_changes`, this does not thin the maps, and they need not contain each other.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
-        no_pixel, no_flag = np.zeros(0, np.int32), np.zeros(0, np.bool_)
-        return MapChanges(np.zeros(n_maps + 1, np.int64), no_pixel, no_flag)
+        no_flag = np.zeros(0, np.bool_)
+        return MapChanges(np.zeros(n_maps + 1, np.int64), no_flag.astype(np.int32), no_flag)
     maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]  # in the order of the steps
     before = np.concatenate([np.zeros_like(maps[:1]), maps[:-1]])
     step, pixel = np.nonzero(maps != before)
@@ -122,8 +121,8 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
 
     The maps cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels
     of a row, bit 0 the leftmost. Words that lie below each other form a column, which is contiguous
-    in memory and divided into tiles of TILE_ROWS words. A frame of empty tiles surrounds the box.
-    All maps except `near` are empty at first.
+    in memory and divided into tiles of TILE_ROWS words. A frame of empty tiles surrounds the box:
+    its first pixel is in column 1, row TILE_ROWS. All maps except `near` are empty at first.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
@@ -173,19 +172,13 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
 
     switched_on int32 (pixels,), on_start int64 (n + 1,): step k switches on the pixels with the
         flat indices switched_on[on_start[k] : on_start[k + 1]].
-    work: a new _Workspace. Of its maps, `unthinned` has the pixels that are switched on, `now` and
-        `before` the thinned maps of this step and the previous one.
+    work: a new _Workspace, see `_new_workspace`.
     change_start int64 (n + 1,): 0 on entry; receives, in the same way, the changes of each step.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
         the map. Only changes of pixels in `work.near` are recorded.
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
-
-    The maps are kept as bits for a box of the image, whose first pixel has the flat index `corner`.
-    A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
-    column, which is contiguous in memory and divided into tiles of TILE_ROWS words. A frame of
-    empty tiles surrounds the box: the first pixel of the box is in column 1, row TILE_ROWS.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
@@ -228,10 +221,8 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
-    now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
-        westernmost pixel.
-    deleted uint64 (words,): a map of the same layout. The words of the tile are overwritten with
-        the pixels to delete.
+    now, deleted uint64 (words,): maps of a _Workspace. In `deleted`, the words of the tile are
+        overwritten with the pixels to delete.
     first: index of the first of the TILE_ROWS words of the tile.
     stride: number of words in a column, the distance from a word to the one to its right.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.
@@ -293,7 +284,7 @@ def _thin_tiles(work, now):
     work: a _Workspace. `work.last_test` becomes the last subiteration in which each tile must be
         tested: 1 at first, and s + 2 after a deletion in subiteration s.
     now uint64 (words,): receives the thinned map. Tile q has the words q TILE_ROWS to (q + 1)
-        TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns.
+        TILE_ROWS - 1. Tiles are numbered down the columns.
     """
     deleted, last_test, changed = work.deleted, work.last_test, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right

@@ -38,19 +38,14 @@ def rims(padded: I4, n: int) -> Outlines:
     """
     sites = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, *sites)
-    start, (rows, cols) = _sort_by_label(sites[:, :count], n)
-    return Outlines(start, rows, cols)
+    return _sort_by_label(sites[:, :count], n)
 
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """List the pixels of which one of the four neighbours has another label.
+    """List the pixels of `rims` in raster order, and return their number.
 
-    padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
-        and columns refer to the map without the frame.
-
-    Returns the number of pixels in the list.
+    label, rows, cols int32: receive the label, row and column of each pixel.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -80,22 +75,17 @@ def corners(padded: I4, n: int) -> Outlines:
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
-    start, (rows, cols, codes) = _sort_by_label(sites[:, :count], n)
-    return Outlines(start, rows, cols, codes)
+    return _sort_by_label(sites[:, :count], n)
 
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """List the labels in each 2 x 2 window of a label map that does not have a single label.
+    """List the labels in each 2 x 2 window that does not have a single label, for `corners`.
 
-    padded int32 (H + 1, W + 1): the label map. The upper left pixels of the windows are its first H
-        rows and W columns. Labels below 0 are not listed.
     window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
     label, rows, cols, code int32: receive one entry for each window and label in it, with the
-        windows in raster order: the label, the row and column of the window's upper left pixel, and
-        a code that tells which of its pixels have the label, the sum of 8 (upper left), 4 (upper
-        right), 2 (lower left) and 1 (lower right).
+        windows in raster order.
 
     Returns the number of entries.
     """
@@ -123,28 +113,20 @@ def _find_corners(padded, window, label, rows, cols, code):
     return count
 
 
-class _SortedSites(NamedTuple):
-    """Outline points (sites) sorted by label."""
-
-    start: I8  # (n + 1,): label k has the sites start[k] : start[k + 1]
-    numbers: I4  # (K, sites), the numbers of each site, such as its row and column
-
-
-def _sort_by_label(sites: I4, n: int) -> _SortedSites:
+def _sort_by_label(sites: I4, n: int) -> Outlines:
     """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
-    sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
-        rows have K more numbers, for example its row and column in the image. In the returned
-        sites, these numbers of label k are the columns start[k] : start[k + 1] of `numbers`.
+    sites (3 or 4, sites): the label of each site, 0 .. n - 1, its row, its column and, of a corner,
+        its code.
     """
     label, numbers = sites[0], sites[1:]
     if n == 1:
-        return _SortedSites(np.array([0, label.size]), numbers.copy())
+        return Outlines(np.array([0, label.size]), *numbers.copy())
     start = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(label, minlength=n), out=start[1:])
     # numpy sorts integers of up to 16 bits several times as fast
     order = np.argsort(label.astype(np.min_scalar_type(n)), kind="stable")
-    return _SortedSites(start, numbers.take(order, axis=1))
+    return Outlines(start, *numbers.take(order, axis=1))
 
 
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
@@ -190,13 +172,11 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     around the label would cost about as much as two row offsets (_PATIENCE) for each pixel of the
     box. If the searches have cost more, the label's remaining points are left to the caller.
 
-    a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
-        start[k + 1], in raster order.
-    row_step, col_step: distances between adjacent rows and between adjacent columns.
+    a, b: (start, rows, cols) of the `Outlines` in two maps.
+    row_step, col_step: as in `nearest`.
     row_start int64 (largest row of b + 2,): work space. It holds, for each row of a label in b, the
         index of the first site.
-    distance float64 (sites of a,): infinite on entry; receives the squared distances from the sites
-        of a to the nearest site of b with the same label.
+    distance float64 (sites of a,): infinite on entry; receives the squared distances.
     searched_end int64 (n,): on entry, the end of each label's sites in a; receives, for each label,
         the first site that was not searched. It is left unchanged for labels that a or b lacks.
     """
@@ -240,12 +220,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     """Return the squared distance from (r, c) to the nearest site, and the cost of the search.
 
-    A site is a point of an outline.
-
     cols int32: the columns of the sites, row by row, ascending in each row.
     row_start int64: the sites of row i are row_start[i - low] : row_start[i - low + 1].
     low, high: the first and the last row that has a site.
-    row_step, col_step: distances between adjacent rows and between adjacent columns.
 
     The rows r - k and r + k are searched for increasing row offsets k. The search ends when both
     rows lie outside low .. high, or are no nearer than the nearest site so far. In each row, only
@@ -300,12 +277,9 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write the squared distance from each pixel to the nearest pixel with another label.
+    """Write the squared distances of `to_other_label` into `distance`, float64 (H, W).
 
-    labels int32 (H, W): the label map.
-    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
-    distance float64 (H, W): receives the squared distances, infinite if there is only one label.
     """
     height, width = labels.shape
     # Down and up the columns: the number of rows to the nearest other label in the column
@@ -337,7 +311,6 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
     distance float64 (H, W): on entry, the number of rows from each pixel to the nearest pixel with
         another label in the same column. The elements distance[r, first:last], a run of pixels with
         one label, are changed in place.
-    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from x = until[i] to until[i + 1].
 

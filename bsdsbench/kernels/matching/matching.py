@@ -93,9 +93,6 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     """Count the annotated and the predicted pixels that are matched, at each of n thresholds.
 
-    changes: the pixels that enter or leave the predicted map from one threshold to the next.
-    truth: the annotators' maps, from `prepare_truth`.
-
     Returns the counts in the order of the changes, from the highest threshold to the lowest.
     """
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
@@ -106,8 +103,7 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     n_steps, n_annotators = changes.start.size - 1, len(truth.vertices.tiles)
     matched_gt = np.zeros(n_steps, np.int64)  # filled in place
     pred = match_all(steps, truth, np.arange(n_annotators), matched_gt)
-    # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
-    # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
+    # The counts of set bits are (1, 64 words); the last bits may be unused
     matched_pred = count_set_bits(pred.matched_bits)[0, :n_steps]
     if backwards:
         return MatchedPixels(matched_gt[::-1], matched_pred[::-1])
@@ -123,9 +119,7 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     times as many pixels as an average annotator's, so that many have no mate; and the radius is
     below 8 px.
 
-    added bool (changes,): for each change of the predicted map as the threshold falls, True if a
-        pixel enters it, and False if it leaves.
-    truth: the annotators' maps, from `prepare_truth`.
+    added: see `MapChanges`.
     """
     n_entering = int(np.count_nonzero(added))
     n_leaving = added.size - n_entering
@@ -142,8 +136,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     bmap, gt (H, W): the predicted map and the annotator's map.
     max_dist_px: the largest distance between the pixels of a pair, in pixels.
-    annotator: the annotator's index, 0 for the first. It selects the pseudo-random numbers that
-        break ties between matchings of equal cost, the same as in `match_steps`.
+    annotator: the annotator's index. It selects the pseudo-random numbers that break ties between
+        matchings of equal cost, the same as in `match_steps`.
 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched predicted pixels
     in ascending order, and row 1 has the flat indices of their mates.
@@ -175,8 +169,6 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, gt_enters: bool) ->
 
     Only these pixels can be matched. They are numbered as vertices.
 
-    changes: all changes of the predicted map in n steps, from the highest threshold to the lowest.
-    truth: the annotators' maps, from `prepare_truth`.
     gt_enters: False to keep the steps of the changes, which start from an empty map. True to take
         the thresholds in reverse: the predicted map starts as that of the lowest threshold. Step 0
         does not change it, but inserts the ground truth, and step k undoes step n - k of the

@@ -64,23 +64,17 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Find the pixels within twice the tolerance of any annotated pixel.
-
-    truth: the annotators' maps, from `prepare_truth`.
-    max_dist_px: the tolerance (not doubled), in pixels. Raises DataError if it is too large.
-    """
+    """Find the pixels within twice the tolerance `max_dist_px` of any annotated pixel."""
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half))
 
 
 def agreement_of(truth: Truth) -> I8:
-    """Classify each annotated pixel by how many other annotators agree with it.
+    """Classify each annotated pixel by how many other annotators agree with it, (vertices,).
 
     Another annotator agrees with a pixel if a pixel of that annotator's map is matched with it. The
     class is ALONE if no other annotator agrees, ALL if every other one does, and SOME otherwise.
     With a single annotator it is NO_CLASS.
-
-    Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
     n_others = len(truth.vertices.tiles) - 1  # `tiles` has a row for each annotator
     if n_others == 0:
@@ -95,13 +89,7 @@ def agreement_of(truth: Truth) -> I8:
 def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
 
-    The states of a pixel (matched, false, missed near a false pixel) are recorded as bits, one for
-    each step, that is, for each threshold: step s is bit s & 63 of word s >> 6.
-
-    changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
-        farther than twice the tolerance from the ground truth may be missing.
-    truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
+    The parameters are those of `classify_steps`.
     """
     n_steps = changes.start.size - 1
     words = (n_steps + 63) // 64
@@ -237,13 +225,12 @@ def _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, bits, half, near
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     A missed pixel is an unmatched ground-truth pixel. A false pixel is a predicted pixel that is
-    on, and matched with no annotator. Step s is bit s & 63 of word s >> 6.
+    on, and matched with no annotator.
 
     gt_pixel uint64 (vertices,): flat index of the pixel of each ground-truth vertex.
     gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
     lowest: index of the step with the lowest threshold. Vertices matched at it are skipped.
-    pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
-        pred.matched_bits[i] has the steps at which it is matched.
+    pred: the `Side` of the predicted vertices.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1 if the pixel is never on.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.

@@ -101,10 +101,8 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     """Count the pixels of each pair of values (pred, gt), until the table of pairs is full.
 
-    pred, gt int64 (N,): the values of the N pixels in the two maps.
     n: number of pairs known on entry.
-    pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
-        pixels of pair k.
+    pairs int64 (3, capacity): the table of `ValuePairs`.
     slots int32 (a power of two,): the hash table: the index of a pair, or -1.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
 
@@ -172,11 +170,10 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
-    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed. The kernel
-    sorts the triples by column, then by row, each time without changing the order of equal ones.
+    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed.
     """
     # The table in CSR form, with room for a cell per triple; the kernel fills the first n cells
-    indptr = np.zeros(n_rows + 1, np.int64)  # row r has the cells indptr[r] : indptr[r + 1]
+    indptr = np.zeros(n_rows + 1, np.int64)
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
     # Work space: the triples sorted by column, and where each column and row begins and ends
     by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
@@ -191,9 +188,7 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
     """Build a table from (row, column, pixels) triples, and return its number of cells.
 
-    rows int32, cols int32, counts int64 (n,): the triples, in any order.
-    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table. Row r has
-        the cells indptr[r] : indptr[r + 1], each with its column and its number of pixels.
+    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the `Cells`.
     col_fill int64 (n_cols + 1,), by_col int64 (n,), start, row_end int64 (n_rows + 1,): work space.
 
     All these arrays except by_col and cell_col are 0 on entry. The triples are sorted by column,
@@ -270,12 +265,12 @@ def overlap_sums(
     n_ann: number of annotators.
     """
     sums = OverlapSums(
-        best_gt=np.zeros(col_area.size),  # largest IoU of each annotated region
+        best_gt=np.zeros(col_area.size),
         covered_pred=0.0,  # a number, so the kernel returns it; it fills the arrays in place
         squares=np.zeros(n_ann, np.int64),
         largest_of_cols=np.zeros(n_ann, np.int64),
         largest_of_rows=np.zeros(n_ann, np.int64),
-        bits=np.zeros(n_ann),  # sum of n log2 n
+        bits=np.zeros(n_ann),
         larger_error=np.zeros(n_ann),
         smaller_error=np.zeros(n_ann),
         pred_error=np.zeros(n_ann),
@@ -290,15 +285,9 @@ def overlap_sums(
 def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     """Add the sums over the cells of a table to `sums`, in one pass, and return `covered_pred`.
 
-    `covered_pred` is the sum over predicted regions of their area times their largest IoU.
-
-    table: Cells. Rows are predicted regions, and columns are annotated regions. Row r has the cells
-        indptr[r] : indptr[r + 1], each with its column and its number of pixels.
-    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
-    ann_of_col int32 (n_cols,): the annotator of each column, ascending.
+    table, row_area, col_area, ann_of_col: as in `overlap_sums`.
     largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
-    sums: an OverlapSums, whose arrays are 0 on entry. `best_gt` receives the largest IoU of each
-        column; the other arrays receive the sums for each annotator.
+    sums: an OverlapSums, whose arrays are 0 on entry.
     """
     indptr, cols, counts = table
     covered_pred = 0.0
@@ -345,10 +334,7 @@ def squares_and_bits(area):
 
 
 class _Regions(NamedTuple):
-    """The regions of one segmentation, and their classification as objects or parts.
-
-    Only candidates (regions that are allowed to count) are classified and receive credit.
-    """
+    """The regions of one segmentation, and their classification as objects or parts."""
 
     area: I8  # (regions,) in pixels
     is_candidate: Bool
@@ -356,10 +342,9 @@ class _Regions(NamedTuple):
     covered: F8  # share of the area that is covered by regions inside it, see `_classify`
 
     def credit(self) -> float:
-        """Return the total credit of the candidates, or 0.0 if there are none.
+        """Return the total credit of the candidates, or 0.0 if there are none, see `fop_sums`.
 
-        An object earns 1, a part earns BETA, and any other candidate earns the share of its area
-        that is covered. The credits are added in order, so that results are reproducible.
+        The credits are added in order, so that results are reproducible.
         """
         is_object, is_part = self.classes == _OBJECT, self.classes == _PART
         credits = np.where(is_object, 1.0, np.where(is_part, BETA, self.covered))
@@ -404,7 +389,7 @@ def _classify(table, pred, gt):
     """Classify the regions of two segmentations as objects, parts or neither by their overlaps.
 
     table: Cells. Its rows are the regions of `pred`, its columns those of `gt`.
-    pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, receive the results.
+    pred, gt: _Regions. Their arrays `classes` and `covered` are 0 on entry, and are filled.
 
     A region lies almost entirely in another if at least 0.9 (GAMMA_OBJECT) of its area does. Two
     candidates are objects if each lies almost entirely in the other. A candidate is a part if it
