@@ -209,7 +209,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         # Matches at each tolerance, (M, T, 4): M runs, T thresholds, four pixel counts
         matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
         if OTHER_MATCHES in counts_of_runs[0]:  # counted at further tolerances
-            matches_at += np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1)
+            matches_at.extend(np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1))
         best_matches = []  # (T, 4) at each tolerance
         for k, matches in enumerate(matches_at):
             f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
