@@ -2,6 +2,8 @@
 
 import pickle
 
+import pytest
+
 from bsdsbench.errors import (
     DataError,
     FileFormatError,
@@ -9,7 +11,7 @@ from bsdsbench.errors import (
     Problem,
     Setting,
     merge_similar_problems,
-    with_file_of_side,
+    naming_sides,
 )
 
 
@@ -70,12 +72,16 @@ def test_collecting_and_pickling_keep_every_line():
 
 
 def test_each_problem_gets_the_file_of_its_side():
-    error = DataError(problems=["prediction: one", "ground truth: two", "three"])
-    named = with_file_of_side(error, "p.png", "g.png")
-    assert [str(problem) for problem in named.problems] == [
-        "p.png: prediction: one",
-        "g.png: ground truth: two",
-        "three",
+    problems = ["prediction: one", "ground truth: two", "ucm2: three", "four"]
+    with pytest.raises(DataError) as named, naming_sides("p.png", "g.png"):
+        raise DataError(problems=problems)
+    assert [str(problem) for problem in named.value.problems] == [
+        "p.png: one",
+        "g.png: two",
+        "p.png: ucm2: three",
+        "four",
     ]
-    other = DataError("three")
-    assert with_file_of_side(other, "p.png", "g.png") is other
+    other = DataError("four")
+    with pytest.raises(DataError) as unchanged, naming_sides("p.png", "g.png"):
+        raise other
+    assert unchanged.value is other

@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, with_file_of_side
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, naming_sides
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -476,10 +476,8 @@ class Metric(ABC, Generic[Opt]):
             same_shape(pred.shape, gt.shape, pred.where, contours)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
-        try:
+        with naming_sides(pred.where, gt.where):
             return count(pred, gt, protocol, opt, **further)
-        except DataError as error:
-            raise with_file_of_side(error, pred.where, gt.where) from error.__cause__
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how to interpret the values in prediction files and in ground-truth files.

@@ -43,7 +43,6 @@ from bsdsbench.metrics.depth_maps import (
     prepare_depth_maps,
     require,
 )
-from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.metrics.optional import Symptoms
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
@@ -214,37 +213,36 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             which is `boundary_counts` or a replacement that returns further arrays
         """
         counts: dict[str, Any] = {}
-        with name_file_in_errors(pred, gt):
-            # Maps of depth, cropped and aligned. `require` raises if a needed annotation is missing
-            maps = prepare_depth_maps(pred.depth, gt, opt)
-            inverse_pred = inverse(maps.pred)
-            if "si" in opt.measures:
-                inverse_gt = inverse(require(maps.gt, "depth"))
-                counts["si"] = depth_pairs.ratio_pairs(
-                    inverse_pred, inverse_gt, maps.valid, _DEPTH_RATIOS
-                )
-            if "matte" in opt.measures:
-                counts["matte"] = depth_pairs.count_hit_mask_edges(
-                    inverse_pred, require(maps.matte, "matte"), _DEPTH_RATIOS
-                )
-            # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
-            if "dbe" in opt.measures:
-                pred_edges = canny_edges(maps.raw_pred, opt.dbe)
-                if opt.dbe == "sharpdepth":  # this program never uses annotated edges
-                    gt_edges = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
-                else:  # those of any annotator
-                    gt_edges = np.logical_or.reduce(maps.true_edges(opt))
-                dbe = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
-                counts["dbe_sum"], counts["dbe_n"] = dbe.sums, dbe.n
-            if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
-                if opt.pred_edges == "canny":
-                    soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
-                else:  # the strength of an edge is the difference of log depths
-                    soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
-                drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
-                soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
-                truth = GroundTruth(gt.image_id, drawn, path=gt.path)
-                counts |= counter(soft_edges, truth, protocol)
+        # Maps of depth, cropped and aligned. `require` raises if a needed annotation is missing
+        maps = prepare_depth_maps(pred.depth, gt, opt)
+        inverse_pred = inverse(maps.pred)
+        if "si" in opt.measures:
+            inverse_gt = inverse(require(maps.gt, "depth"))
+            counts["si"] = depth_pairs.ratio_pairs(
+                inverse_pred, inverse_gt, maps.valid, _DEPTH_RATIOS
+            )
+        if "matte" in opt.measures:
+            counts["matte"] = depth_pairs.count_hit_mask_edges(
+                inverse_pred, require(maps.matte, "matte"), _DEPTH_RATIOS
+            )
+        # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
+        if "dbe" in opt.measures:
+            pred_edges = canny_edges(maps.raw_pred, opt.dbe)
+            if opt.dbe == "sharpdepth":  # this program never uses annotated edges
+                gt_edges = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
+            else:  # those of any annotator
+                gt_edges = np.logical_or.reduce(maps.true_edges(opt))
+            dbe = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
+            counts["dbe_sum"], counts["dbe_n"] = dbe.sums, dbe.n
+        if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
+            if opt.pred_edges == "canny":
+                soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
+            else:  # the strength of an edge is the difference of log depths
+                soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
+            drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
+            soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
+            truth = GroundTruth(gt.image_id, drawn, path=gt.path)
+            counts |= counter(soft_edges, truth, protocol)
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:

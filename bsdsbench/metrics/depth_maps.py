@@ -177,9 +177,9 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     if gt_values is not None:  # a file of one map is read as depth, even if it holds edges or matte
         if opt.gt_holds == "edges" and not edges:
             cut = 127 / 255 if gt_values.dtype == np.uint8 else 0  # edges are above it
-            edges, gt_values = (binarise(gt_values, cut, "edges"),), None
+            edges, gt_values = (binarise(gt_values, cut, "ground truth"),), None
         elif opt.gt_holds == "matte" and matte is None:
-            matte, gt_values = binarise_matte(gt_values), None
+            matte, gt_values = binarise_matte(gt_values, "ground truth"), None
     if gt_values is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, which depth.align = {opt.align} needs")
     # is_number: the stored value is finite and not 0; is_known: it is also above 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import attrs
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import I8, Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
+from bsdsbench.images import Map, same_shape, without_void
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import binarise
@@ -33,7 +32,8 @@ from bsdsbench.protocol.fields import (
 )
 
 Spacing = tuple[float, float]  # the distances between rows and between columns
-PRED_SIDE, GT_SIDE = SIDES = ("prediction", "ground truth")  # error messages begin with these
+# Messages of errors begin with these, for which `errors.naming_sides` puts the file
+PRED_SIDE, GT_SIDE = SIDES = ("prediction", "ground truth")
 VOID = int(np.iinfo(np.int64).min)  # value of void pixels (not `GroundTruth.valid`) in gt maps
 
 
@@ -100,27 +100,6 @@ def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     top, left = max(rows[0] - margin, 0), max(cols[0] - margin, 0)
     return slice(top, rows[-1] + margin + 1), slice(left, cols[-1] + margin + 1)
-
-
-@contextmanager
-def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Add the name of the file to a DataError that is raised inside the `with` block.
-
-    It replaces "prediction: " or "ground truth: " at the start of the message; an error without
-    such a start is attributed to the prediction.
-    """
-    try:
-        yield
-    except DataError as error:
-        problem = error.problems[0]
-        # The text of the error is "side: message", or a message alone
-        side, _, message = problem.has.partition(": ")
-        if problem.file or side in (pred.where, gt.where):  # the error already names the file
-            raise
-        if side not in SIDES:
-            message = problem.has
-        file = (gt if side == GT_SIDE else pred).where
-        raise type(error)(attrs.evolve(problem, file=file, has=message)) from None
 
 
 def _unit_words(options: LabelOptions) -> str:

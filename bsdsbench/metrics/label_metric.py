@@ -33,7 +33,6 @@ from bsdsbench.metrics.label_maps import (
     MapPair,
     Spacing,
     find_overlaps,
-    name_file_in_errors,
     number_masks,
     number_pieces,
     void_of,
@@ -135,9 +134,8 @@ class LabelMetric(Metric[MapOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
-        """Compute the counts of one image with `counts_of`. Errors name the file."""
-        with name_file_in_errors(pred, gt):
-            return self.counts_of(*_read_maps(pred, gt, opt))
+        """Compute the counts of one image with `counts_of`."""
+        return self.counts_of(*_read_maps(pred, gt, opt))
 
     def spacing_of(self, opt: MapOptions) -> Spacing | None:
         """Return the distance between rows and columns if overlays show distances, else None."""
@@ -155,18 +153,15 @@ class LabelMetric(Metric[MapOptions]):
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
         from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
 
-        with name_file_in_errors(pred, gt):
-            # Two maps (H, W). The options that reading has applied are reset in the new ones
-            pred_map, gt_map, opt = _read_maps(pred, gt, opt)
-            spacing = self.spacing_of(opt)
-            are_objects_compared = opt.unit != "class"  # else all pixels of a class as one
-            if not opt.classes and not are_objects_compared:  # the maps are masks
-                masks = as_masks(pred_map, gt_map, opt.ignored)
-                return draw_masks(masks.pred, masks.gt, spacing)
-            # Give an object, or all of a class, the same label in both maps
-            relabelled = pair_masks(pred_map, gt_map, opt)
-        class_of_label = relabelled.class_of
-        return draw_classes(relabelled.pair, class_of_label, opt.class_names, spacing)
+        # Two maps (H, W). The options that reading has applied are reset in the new ones
+        pred_map, gt_map, opt = _read_maps(pred, gt, opt)
+        spacing = self.spacing_of(opt)
+        if not opt.classes and opt.unit == "class":  # the maps are masks
+            masks = as_masks(pred_map, gt_map, opt.ignored)
+            return draw_masks(masks.pred, masks.gt, spacing)
+        # Give an object, or all of a class, the same label in both maps
+        pair, class_of_label, _ = pair_masks(pred_map, gt_map, opt)
+        return draw_classes(pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain, see `MapContents`.

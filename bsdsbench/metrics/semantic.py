@@ -24,13 +24,18 @@ from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.formats.pictures import refuse_channels
-from bsdsbench.loaders.labels import id_evidence, label_evidence, reject_binary_prediction
+from bsdsbench.loaders.labels import (
+    id_evidence,
+    label_evidence,
+    reject_binary_prediction,
+    seg2bdry,
+    train_id_options,
+)
 from bsdsbench.metrics.base import IMAGES, Column, Counter, FilesRead, ScoreTree, class_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.class_boundaries import class_boundaries, dilate
-from bsdsbench.metrics.label_maps import name_file_in_errors
+from bsdsbench.metrics.label_maps import GT_SIDE, PRED_SIDE, as_label_map, box_around
 from bsdsbench.metrics.label_metric import refuse_other_numbering
 from bsdsbench.metrics.optional import Arrays
 from bsdsbench.protocol.fields import (
@@ -196,13 +201,14 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
     # By which boundaries that are drawn from labels remain to be scaled: by 1 if the labels were
-    # scaled before, in `_draw_from_labels`
+    # scaled before, in `class_boundaries`
     scale_of_drawn = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
-        boundaries, scale = _draw_from_labels(gt.labels, params, instances), scale_of_drawn
+        boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
+        scale = scale_of_drawn
     else:
-        _check_class_axis(annotated, params, "ground truth")
+        _check_class_axis(annotated, params, GT_SIDE)
         boundaries, scale = _overwrite_border(annotated != 0, params), params.scale
     if params.thin_gt:
         boundaries = thin_each(boundaries)
@@ -211,14 +217,14 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
     maps = pred
     if pred.ndim == 2:  # a label map
-        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_of_drawn)
-    _check_class_axis(maps, params, "prediction")
+        maps = _scale_to_nearest(class_boundaries(pred, params, None, PRED_SIDE), scale_of_drawn)
+    _check_class_axis(maps, params, PRED_SIDE)
     maps = _resize(maps, boundaries.shape[1:], params.resize)
     if params.frame or not params.border:  # the border is overwritten, or there is none
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
     if min(boundaries.shape[1:]) <= 2 * params.border:
         raise ShapeError(
-            f"ground truth {boundaries.shape[1:]}, expected more than the border of "
+            f"{GT_SIDE}: shape {boundaries.shape[1:]}, expected more than the border of "
             f"{params.border} pixels on each side"
         )
     inner = np.s_[..., params.border : -params.border, params.border : -params.border]
@@ -229,19 +235,85 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     )
 
 
-def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class in a label map (H, W), as bool (C, H', W').
+def class_boundaries(
+    labels: Map, params: SemanticOptions, instances: Map | None = None, what: str = "label map"
+) -> Bool:
+    """Draw the boundaries of each class in a label map, bool (C, H', W').
 
     The size (H', W') is scaled if `params.scaled` is "labels". If `params.frame` is not 0, the
     image border first gets the ignored label, so that no class has boundaries there. The boundaries
-    of instances, where `instances` (H, W) are given, are drawn from the labels without this change,
-    as in py-edge-eval.
+    of instances are drawn from the labels without this change, as in py-edge-eval.
+
+    labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
+    instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
+        each instance whose number is at least `params.instance_from` is drawn too.
+    what: the name of the labels in errors.
+
+    Raises DataError if `labels` has other labels, and ShapeError if the shapes differ.
     """
+    label_map = as_label_map(labels, what)
     scale = params.scale if params.scaled == "labels" else 1
-    for_classes = _scale_to_nearest(_overwrite_border(labels, params), scale)
-    for_instances = _scale_to_nearest(labels, scale)
-    scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
-    return class_boundaries(for_instances, params, scaled_instances, framed=for_classes)
+    drawn_labels = _scale_to_nearest(_overwrite_border(label_map, params), scale)
+    unframed = _scale_to_nearest(label_map, scale)
+    if instances is not None:
+        same_shape(instances.shape, label_map.shape, f"{what}: instances")
+        instances = _scale_to_nearest(instances, scale)
+    valid = ~np.isin(drawn_labels, params.ignored)
+    present = set(np.unique(drawn_labels[valid]).tolist())
+    # If `ids` lists the labels because they have gaps, the others below the largest are no class
+    known = params.class_labels
+    strange = present - {0, *known, *(range(max(known)) if params.ids else ())}
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
+    margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
+    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
+    for k, label in enumerate(known):
+        if label not in present:
+            continue
+        masks = [drawn_labels == label]
+        if instances is not None:
+            region = unframed == label
+            numbers = np.unique(instances[region])
+            masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
+        for mask in masks:  # of the class, and of each of its instances
+            box = box_around(mask, margin)
+            boundaries[k][box] |= _draw_boundary(mask[box], valid[box], params)
+    return boundaries
+
+
+def _draw_boundary(mask: Bool, valid: Bool, params: SemanticOptions) -> Bool:
+    """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W).
+
+    If `params.radius` is 0, a pixel is on the boundary if the 2 x 2 block of the pixel and its
+    right, lower and lower-right neighbours lies partly in the mask, as in seg2bdry. With a radius
+    r > 0, it is if a pixel on the other side of the outline is at most r away. Ignored pixels are
+    on neither side, and never on a boundary. With the rule "span" of py-edge-eval, a pixel is on
+    the boundary if its distances to the mask and to the nearest valid pixel outside the mask add up
+    to at most r, so that boundaries run across thin strips of ignored pixels.
+    """
+    inside, outside, radius = mask & valid, ~mask & valid, params.radius
+    if not radius:
+        return seg2bdry(mask, valid)
+    if params.ignored_rule != "span":
+        return inside & dilate(outside, radius) | outside & dilate(inside, radius)
+    if not outside.any():
+        return np.zeros(mask.shape, bool)
+    from scipy.ndimage import distance_transform_edt
+
+    to_outside, to_mask = (distance_transform_edt(~region) for region in (outside, mask))
+    return np.asarray(to_outside + to_mask <= radius)
+
+
+def dilate(mask: Bool, radius: float) -> Bool:
+    """Dilate a mask (H, W) by a disk: True where a mask pixel is at most `radius` pixels away."""
+    from bsdsbench.kernels.matching.graph import half_widths, within_reach
+
+    return within_reach(np.ascontiguousarray(mask), half_widths(radius, mask.shape))
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
@@ -276,7 +348,7 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
-        raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
+        raise ShapeError(f"{PRED_SIDE}: shape {maps.shape[1:]}, expected {tuple(shape)}")
     if rule == "bicubic":
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
@@ -355,8 +427,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         0. A class is skipped if it has no annotated boundary and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
-        with name_file_in_errors(pred, gt):
-            maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
+        maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
@@ -433,18 +504,17 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
     expected = "boundaries of each class"
     pred_maps = pred.classes
     labels = gt.parts.get("labels")  # None if the ground truth has no label map
-    with name_file_in_errors(pred, gt):
-        # Label maps must number the classes alike, such as both from 0
-        if labels is not None and pred_maps.ndim == 2 and labels.ndim == 2:
-            refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
-        # Stacks must not be scores of the classes: one-hot maps or probabilities
-        if pred_maps.ndim == 3:
-            refuse_channels(tuple(pred_maps), "prediction: ", expected)
-        if "class_boundaries" in gt.parts:
-            refuse_channels(tuple(gt.class_boundaries), "ground truth: ", expected)
-    # A predicted label map must not be a mask of 0 and 255. This message names the file itself
+    # Label maps must number the classes alike, such as both from 0
+    if labels is not None and pred_maps.ndim == 2 and labels.ndim == 2:
+        refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
+    # Stacks must not be scores of the classes: one-hot maps or probabilities
+    if pred_maps.ndim == 3:
+        refuse_channels(tuple(pred_maps), f"{PRED_SIDE}: ", expected)
+    if "class_boundaries" in gt.parts:
+        refuse_channels(tuple(gt.class_boundaries), f"{GT_SIDE}: ", expected)
+    # A predicted label map must not be a mask of 0 and 255
     if labels is not None and pred_maps.shape == labels.shape:
-        reject_binary_prediction(pred_maps, labels, opt.class_labels, pred.where)
+        reject_binary_prediction(pred_maps, labels, opt.class_labels, PRED_SIDE)
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:

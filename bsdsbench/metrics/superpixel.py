@@ -25,12 +25,7 @@ from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.label_maps import (
-    NEIGHBOURS,
-    as_label_map,
-    name_file_in_errors,
-    number_pieces,
-)
+from bsdsbench.metrics.label_maps import NEIGHBOURS, PRED_SIDE, as_label_map, number_pieces
 from bsdsbench.metrics.region.overlap_table import Annotators, OverlapTable, number_regions
 from bsdsbench.protocol.fields import option
 from bsdsbench.protocol.protocol import Protocol, captions
@@ -248,7 +243,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     255 among them, have more components than labels. If the user has set `components` to 0, there
     must be over _REUSED times as many.
     """
-    label_map = as_label_map(labels)
+    label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
@@ -261,8 +256,8 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     if n_pieces <= _REUSED * n_labels:
         fix.append(Setting("superpixel.components", 0, "takes each label as one"))
     raise DataError(
-        f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits have "
-        "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
+        f"{PRED_SIDE}: {n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 "
+        "bits have numbers?), expected each superpixel in one piece: save 16 or 32 bits",
         fix=fix,
     )
 
@@ -311,8 +306,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         if not gt.segmentations:
             fix = Setting("gt_kind", "labels", "for region labels")
             raise DataError(f"{gt.where}: boundaries, expected label maps of regions", fix=fix)
-        with name_file_in_errors(pred, gt):
-            labels, n_pieces = superpixels(pred.segs[0], opt)
+        labels, n_pieces = superpixels(pred.segs[0], opt)
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]
         counts: dict[str, Any] = {"n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
         for name in _MEASURES:

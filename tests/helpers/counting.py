@@ -9,7 +9,7 @@ def counts_of(name, pred, gt, protocol=None):
     """What a metric counts in an image, under its own protocol by default."""
     metric = registry.get(name)
     protocol = protocol or Protocol.preset(metric.default_protocol)
-    return checked_counts(metric.count(pred, gt, protocol, metric.options_of(protocol)))
+    return checked_counts(metric.count_image(pred, gt, protocol))
 
 
 def score_of(name, *images, protocol=None):

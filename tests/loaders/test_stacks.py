@@ -184,5 +184,5 @@ def test_what_a_metric_misses_in_a_file_is_said_of_that_file(tmp_path):
     np.savez(tmp_path / "p.npz", segs=OBJECT[None].astype(np.uint8))
     (tmp_path / "p").mkdir()
     (tmp_path / "p.npz").rename(tmp_path / "p" / "a.npz")
-    words = r"a\.npy: ground truth: no segmentation, expected one label map or more"
+    words = r"a\.npy: no segmentation, expected one label map or more"
     refused(words, bb.evaluate, tmp_path / "p", tmp_path / "g", metrics="region", workers=1)

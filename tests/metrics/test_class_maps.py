@@ -8,8 +8,7 @@ from scipy import ndimage
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.metrics import semantic
-from bsdsbench.metrics.class_boundaries import class_boundaries
-from bsdsbench.metrics.semantic import SemanticOptions, _prepare_classes
+from bsdsbench.metrics.semantic import SemanticOptions, _prepare_classes, class_boundaries
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.runs import refused
@@ -240,7 +239,7 @@ def test_boundaries_of_classes_have_the_border_of_their_labels(rule):
 
 def test_more_than_the_border_must_be_left():
     drawn, params = np.ones((2, 40, 10), bool), SemanticOptions(TWO.classes, 1, border=5)
-    words = r"^ground truth \(40, 10\), expected more than the border of 5 pixels"
+    words = r"^ground truth: shape \(40, 10\), expected more than the border of 5 pixels"
     refused(words, prepared, drawn, params, class_boundaries=drawn, error=ShapeError)
 
 

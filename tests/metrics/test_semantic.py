@@ -11,11 +11,11 @@ from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
-from bsdsbench.metrics.class_boundaries import class_boundaries
 from bsdsbench.metrics.semantic import (
     SemanticMetric,
     SemanticOptions,
     _prepare_classes,
+    class_boundaries,
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts, value_at
@@ -48,7 +48,7 @@ def labels():
     ("pred", "protocol", "words"),
     [
         (np.zeros((2, 24, 30), np.float32), PROTO, r"expected \(3, rows, columns\)"),
-        (np.zeros((3, 24, 31), np.float32), PROTO, r"expected the size \(24, 30\)"),
+        (np.zeros((3, 24, 31), np.float32), PROTO, r"\(24, 31\), expected \(24, 30\)"),
         (np.zeros((3, 24, 30), np.float32), KILLED, "expected labels"),
         (labels(), Protocol.preset("bsds500"), "semantic classes .*expected class names"),
     ],
@@ -139,9 +139,9 @@ def test_with_a_frame_the_framed_labels_are_drawn():
     """Without instances a framed map is drawn as if it were the map; spans do not leave it."""
     params = evolve(PARAMS, radius=2, ignored_rule="span")
     whole = labels()
-    framed = whole.copy()
-    framed[:5] = framed[:, :4] = 255
-    drawn = class_boundaries(whole, params, None, framed)
+    framed = np.full_like(whole, 255)
+    framed[4:-4, 4:-4] = whole[4:-4, 4:-4]
+    drawn = class_boundaries(whole, evolve(params, border=4, border_rule="ignore"))
     assert np.array_equal(drawn, class_boundaries(framed, params))
     assert not np.array_equal(drawn, class_boundaries(whole, params))
 

@@ -78,9 +78,12 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     }
 
 
-def binarise_matte(matte: NDArray[Any]) -> Bool:
-    """Threshold a matte (an opacity map) at a tenth of white; return the object as bool (H, W)."""
-    return binarise(matte, _MATTE, "matte")
+def binarise_matte(matte: NDArray[Any], what: str = "matte") -> Bool:
+    """Threshold a matte (an opacity map) at a tenth of white; return the object as bool (H, W).
+
+    `what` names the matte in errors.
+    """
+    return binarise(matte, _MATTE, what)
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:

@@ -149,15 +149,15 @@ def test_a_missing_prediction_is_nothing(options, label):
         ([[0, 2]], [[0, 2]], {}, "p.png: label 2, expected 0 .. 1, or 255 (ignored) (first=1 if 0"),
         ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
-        ([[0, 1]], None, {}, "g.png: has nothing, expected labels"),
     ],
 )
 def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
-    found, truth = (a if a is None else np.array(a) for a in (pred, gt))
     at = bb.Protocol(options={"contour": ContourOptions(**{"classes": ("a", "b"), **options})})
-    mine = bb.Prediction("im", Path("p.png"), classes=found)
-    true = bb.GroundTruth("im", path=Path("g.png"), labels=truth)
+    mine = bb.Prediction("im", Path("p.png"), classes=np.array(pred))
+    true = bb.GroundTruth("im", path=Path("g.png"), labels=np.array(gt))
     refused(f"^{re.escape(line)}", counts_of, "contour", mine, true, at)
+    bare = bb.GroundTruth("im", path=Path("g.png"))
+    refused(r"^g\.png: has nothing, expected labels", _read_maps, mine, bare, ContourOptions())
 
 
 @pytest.mark.parametrize(
