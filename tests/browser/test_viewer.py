@@ -1,6 +1,5 @@
 """The viewer in a real browser: every threshold, two runs under one slider, keys, filters."""
 
-import threading
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from bsdsbench.report.server import ViewServer
 from bsdsbench.runs.sources import find_sources
 from tests.browser.conftest import FEW_ROWS, PHONE
 from tests.helpers.runs import write_maps
+from tests.helpers.serving import serving
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
@@ -266,9 +266,7 @@ def test_axe_finds_nothing_serious(open_page, with_classes, scheme, viewer):
 
 def test_the_served_page_shows_every_image_in_full_size(browser, runs, monkeypatch):
     monkeypatch.setattr("bsdsbench.report.server.N_SAMPLES", 100)
-    with ViewServer(runs) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(ViewServer(runs)) as server:
         context = browser.new_context()
         try:
             page, problems = context.new_page(), []
@@ -290,8 +288,6 @@ def test_the_served_page_shows_every_image_in_full_size(browser, runs, monkeypat
             assert problems == []
         finally:
             context.close()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")

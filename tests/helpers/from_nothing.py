@@ -70,7 +70,7 @@ def walk(readme, folder):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True).start()
     prologue = PROLOGUE.replace("URL", f"http://127.0.0.1:{server.server_port}/bsds500.tar.gz")
     prologue = prologue.replace("TRUTH", str(folder / "sample" / "groundTruth" / "test"))
     env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "120"}

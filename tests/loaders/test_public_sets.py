@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import stat
 import tarfile
-import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,6 +15,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from bsdsbench.loaders.sets import identity, public_sets
 from bsdsbench.loaders.sets.public_sets import PublicSet, download, set_folder
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.serving import serving
 
 TRUTH = "mirror-HEAD/data/groundTruth/test/"
 FILES = {
@@ -90,10 +90,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    with Server() as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+    with serving(Server()) as made:
         yield made
-        made.shutdown()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ import http.client
 import json
 import re
 import socket
-import threading
 
 import pytest
 
@@ -12,6 +11,7 @@ import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.report import server as viewer
 from tests.helpers.processes import start_python
+from tests.helpers.serving import serving
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
@@ -28,16 +28,10 @@ def out(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(out):
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        viewer.ViewServer([out / "canny", out / "sobel"]) as server,
-    ):
-        thread = threading.Thread(target=server.serve_forever)
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewer, "N_SAMPLES", 100)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        with serving(viewer.ViewServer([out / "canny", out / "sobel"])) as server:
+            yield server
 
 
 def ask(server, path, method="GET", **headers):

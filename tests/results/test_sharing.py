@@ -7,7 +7,6 @@ import json
 import shutil
 import ssl
 import subprocess
-import threading
 import zipfile
 from dataclasses import replace
 
@@ -24,6 +23,7 @@ from bsdsbench.results.sharing import _pack_counts, unpack_counts
 from bsdsbench.results.storage import npz_bytes
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
+from tests.helpers.serving import serving
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
@@ -236,12 +236,8 @@ def secure_server(file, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"https://localhost:{server.server_port}", folder
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(server):
+        yield f"https://localhost:{server.server_port}", folder
 
 
 def test_a_shared_run_is_read_over_a_secure_connection(file, secure_server, monkeypatch):
