@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -38,6 +39,11 @@ with suppress(ImportError):  # versions before do not
 # Files are written thousands of times. That the disk has them shows in no test, that a fault of it
 # is one line does (tests/runs/test_folder.py).
 os.fsync = lambda fd: None
+
+
+# Their folders are in memory where there is room for all, which Docker gives only if asked.
+if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 
 # What is collected stays: to look through it for garbage would take a tenth of the time.

@@ -1,6 +1,5 @@
 """The viewer in a real browser: every threshold, two runs under one slider, keys, filters."""
 
-
 import numpy as np
 import pytest
 
