@@ -56,6 +56,16 @@ def pytest_collection_finish():
     gc.enable()
 
 
+# Files that share what takes seconds to make.
+TOGETHER = {
+    "Chromium": [
+        f"tests/browser/test_{name}.py" for name in ("report", "site", "soft_maps", "viewer")
+    ],
+    "detectors": [
+        f"tests/test_{name}.py" for name in ("readme", "docstrings", "site_pages", "notebooks")
+    ],
+}
+
 # Two halves of what compiling takes.
 KERNELS_OF = ("contour,crispness,region,segmentation,pixel", "boundary,depth,wireframe")
 
@@ -105,6 +115,21 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker("no_cover")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """As `--dist loadfile`, but files that share what takes seconds go to one process: Chromium,
+    and the maps of the shipped detectors."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return next((name for name, files in TOGETHER.items() if file in files), file)
+
+    if config.getvalue("dist") == "loadfile":
+        return Scheduling(config, log)
+
+
 def _folder(variable, what):
     value = os.environ.get(variable)
     if not value:
@@ -135,21 +160,39 @@ def tiny(tmp_path):
     return make_set(tmp_path / "tiny")
 
 
-@pytest.fixture(scope="module")
-def detectors_once():
-    """`bb.run` and `bb.evaluate` in this process, a call of a detector that was made before not
-    repeated: for examples, many of which begin with the maps of one detector."""
-    import bsdsbench as bb
+@pytest.fixture(scope="session")
+def made_maps():
+    """Of every shipped detector and image what it made, and of every call the run."""
+    return {}, {}
 
-    made, run = {}, bb.run
+
+@pytest.fixture(scope="module")
+def detectors_once(made_maps):
+    """`bb.run` and `bb.evaluate` in this process, no detector called with the same image again:
+    for examples, many of which begin with the maps of one detector."""
+    import bsdsbench as bb
+    from bsdsbench.detectors.baselines import BASELINES
+
+    (maps, made), run = made_maps, bb.run
+
+    def once(name, detect):
+        def detected(image):
+            key = name, image.shape, image.tobytes()
+            if key not in maps:
+                maps[key] = detect(image)
+            return maps[key]
+
+        return detected
 
     def kept(function, images, *, out, workers=None, **options):
         call = function, images, *sorted(options.items())
-        if call not in made:
+        if call not in made or not made[call].maps.is_dir():
             made[call] = run(function, images, out=out, workers=1, **options)
         return made[call]
 
     with pytest.MonkeyPatch.context() as patch:
+        for name, detect in BASELINES.items():
+            patch.setitem(BASELINES, name, once(name, detect))
         patch.setattr(bb, "run", kept)
         patch.setattr("bsdsbench.runs.engine.available_cores", lambda: 1)
         yield

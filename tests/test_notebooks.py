@@ -14,7 +14,7 @@ from making.notebook import CURVES, Cell, executed, figure_of, page  # noqa: E40
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_results_notebook(monkeypatch):
+def test_results_notebook(detectors_once, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     cells = [cell for cell in executed() if isinstance(cell, Cell)]
     run, line, comparison, difference, images, legend = cells

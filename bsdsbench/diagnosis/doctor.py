@@ -74,10 +74,9 @@ def doctor(
 
     Examples
     --------
-    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-    >>> thick = bb.run("structure-tensor-raw", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+    >>> thick = sample_results("structure-tensor-raw")
     >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
     ['nms=True']
     """
