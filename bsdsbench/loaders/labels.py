@@ -13,6 +13,12 @@ from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import Map, is_binary
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 
+# Slices of a map: pixels, and their neighbours below, to the right, and diagonally between these
+PIXEL_PAIRS: tuple[tuple[Any, Any], ...] = (
+    (np.s_[:-1], np.s_[1:]),
+    (np.s_[:, :-1], np.s_[:, 1:]),
+    (np.s_[:-1, :-1], np.s_[1:, 1:]),
+)
 VOID_EVIDENCE = Evidence(Values.VOID_ALONE)
 WHITE_FOR_CLASSES = (
     "only 0 and 255, expected the labels of `classes`, from `first` on (if these are masks, divide "
@@ -54,12 +60,7 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
-    pixels_and_neighbours = (
-        (np.s_[:-1], np.s_[1:]),  # below
-        (np.s_[:, :-1], np.s_[:, 1:]),  # to the right
-        (np.s_[:-1, :-1], np.s_[1:, 1:]),  # diagonally below to the right
-    )
-    for pixel, neighbour in pixels_and_neighbours:
+    for pixel, neighbour in PIXEL_PAIRS:
         differs = labels[pixel] != labels[neighbour]
         edge[pixel] |= differs if valid is None else differs & valid[pixel] & valid[neighbour]
     return edge

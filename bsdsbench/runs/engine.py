@@ -292,8 +292,14 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about mistakes in the first images. Returns True if their maps look inverted."""
-    warnings = first_look(looks, plan.protocol, plan.unused)
+    """Warn about mistakes in the first images. Returns True if their maps look inverted.
+
+    Raises DataError if the symptoms of a metric raise an unexpected exception.
+    """
+    try:
+        warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
+    except Exception as error:
+        raise DataError(_describe_bug(error, plan)) from error
     for warning in warnings:
         warn(warning)
     return InvertedWarning in map(type, warnings)
@@ -379,7 +385,7 @@ def count(
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
-            look = look_at(pred, gt, protocol, first_metrics)
+            look = look_at(pred, gt, protocol)
         has_boundary = first_metrics[0].gt_kind != "annotators"  # other kinds need none
         valid = gt.parts.get("valid", True)  # False for void pixels
         for boundary in gt.boundaries:
@@ -393,11 +399,17 @@ def count(
     except DataError as error:
         return Outcome(error=error, look=look)
     except Exception as error:  # a bug must not stop the other images
-        fault = "not enough memory for this image"
-        if not isinstance(error, MemoryError):
-            packages = {type(registry.get(m)).__module__.partition(".")[0] for m in plan.metrics}
-            fault = describe_unexpected(error, packages | {"bsdsbench"})
-        return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
+        return Outcome(
+            error=DataError(Problem(item.image_id, _describe_bug(error, plan))), look=look
+        )
+
+
+def _describe_bug(error: Exception, plan: Plan) -> str:
+    """Return the message for an unexpected exception of a run, which is a bug or lack of memory."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this image"
+    packages = {type(registry.get(m)).__module__.partition(".")[0] for m in plan.metrics}
+    return describe_unexpected(error, packages | {"bsdsbench"})
 
 
 def _count_metrics(

@@ -13,26 +13,32 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
-from bsdsbench.loaders.labels import lone_white, seg2bdry
+from bsdsbench.loaders.labels import lone_white
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.thumbnails import (
+    CLEARLY_BETTER,
+    Thumbnails,
+    area_thumbnails,
+    best_orientation,
+    block_means,
+    find_swaps,
+    thumbnail,
+)
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
-Thumbnail = NDArray[np.floating[Any]]
 _Mistake = tuple[str, Fix | None]  # its description, which completes "N maps ...", and a fix
 COVERED = "have ground truth in which most pixels are boundary (dark lines on white?)"
 _CONTOUR = "--metrics contour scores masks"
 FILLED: _Mistake = ("have filled areas as ground truth, not lines", _CONTOUR)
-_AREAS = {"mask", "labels"}  # parts of a ground truth that are areas instead of lines
 SWAPPED: _Mistake = ("fit the ground truth of another image", "check the names of the files")
 SAME: _Mistake = ("are the same map", "save one map per image")
 CONSTANT: _Mistake = ("have one value everywhere, unlike their ground truth", "predict again")
@@ -41,17 +47,6 @@ RAW: _Mistake = ("have broad edges, whose precision is low without NMS", Setting
 MUCH_DARKER = 1.3
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
-# These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
-# 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
-# ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
-AROUND = 9  # side of the square whose mean is subtracted, because all images share a coarse layout
-_LEAST_FIT = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
-# Thumbnails of n random pixels hardly ever have a correlation above this value / sqrt(n), which is
-# five standard deviations of the correlation
-_FIT_OF_NOISE = 18.0
-# A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
-# least this many times that of the unflipped map with the ground truth of its own image
-CLEARLY_BETTER = 2.0
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD_EDGES = 0.95
@@ -62,22 +57,6 @@ _MAX_FAINT = {1: 9, 2: 255}
 # Cameras and instruments have 10 or 12 bits: no value of theirs exceeds this when saved as 16 bits
 _TWELVE_BITS = 4095
 _LITTLE = 0.1  # a smaller share of the annotated pixels is expected to count only by mistake
-# Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
-FLIPS = (
-    ("mirrored left to right", True, 3),
-    ("upside down", True, 1),
-    ("turned by 180 degrees", False, 2),
-    ("transposed", True, 0),
-    ("turned to the left", False, 1),
-    ("turned to the right", False, 3),
-    ("transposed and turned by 180 degrees", True, 2),
-)
-
-
-class Thumbnails(NamedTuple):
-    image_id: str
-    pred: Thumbnail
-    truth: Thumbnail
 
 
 class Look(NamedTuple):
@@ -88,32 +67,27 @@ class Look(NamedTuple):
     soft: F8  # (H, W) in [0, 1], inverted if the protocol inverts maps; (0, 0) without a soft map
     truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without boundaries
     is_comparable: bool  # True if `soft` and `truth` have the same shape, and neither is constant
-    symptoms: tuple[Symptom, ...] = ()  # of `find_symptoms`, without duplicates
 
 
-def look_at(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Sequence[Metric[Any]] = ()
-) -> Look:
-    """Prepare one image for the checks for mistakes such as inverted maps (`first_look`).
-
-    If a metric raises DataError for the image, only the symptoms found before that are included.
-    """
+def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
+    """Prepare one image for the checks for mistakes such as inverted maps (`first_look`)."""
     soft = truth = np.zeros((0, 0))
-    if pred.kind in ("soft", "ucm2"):
+    if pred.kind in ("soft", "ucm2") and (gt.boundaries or "mask" not in gt.parts):
         soft = unit(pred.boundary_map())  # floats in [0, 1]
         soft = 1 - soft if protocol.invert else soft
     if gt.boundaries:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     is_same_shape = soft.shape == truth.shape and soft.size > 0
     is_comparable = is_same_shape and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)  # not constant
-    symptoms = set[Symptom]()
-    with suppress(DataError):  # counting the image raises the same error
-        symptoms.update(find_symptoms(pred, gt, protocol, metrics))
-    return Look(pred, gt, soft, truth, is_comparable, tuple(sorted(symptoms, key=str)))
+    return Look(pred, gt, soft, truth, is_comparable)
 
 
 def find_symptoms(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Iterable[Metric[Any]]
+    pred: Prediction,
+    gt: GroundTruth,
+    protocol: Protocol,
+    metrics: Iterable[Metric[Any]],
+    areas: Thumbnails | None = None,
 ) -> Iterator[Symptom]:
     """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
 
@@ -121,12 +95,12 @@ def find_symptoms(
     or transposed, "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
     "outside" if nearly all that is annotated is void, "void" if a region probably is, and "volume"
     if the maps are probably slices. Metrics add symptoms with codes of their own.
+
+    areas: the `area_thumbnails` of the image. If they are None, "turned" is not looked for.
     """
-    if gt.parts.keys() & _AREAS:
-        small = _area_thumbnails(pred, gt, protocol)
-        orientation = "" if small is None else best_orientation(small.pred, small.truth)
-        if orientation:  # "" if it is right
-            yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
+    orientation = "" if areas is None else best_orientation(areas.pred, areas.truth)
+    if orientation:  # "" if it is right
+        yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
     if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
@@ -144,41 +118,14 @@ def find_symptoms(
     has_regions = protocol.gt_kind == "labels"
     for metric in metrics:
         has_regions |= metric.segmentations
-        if isinstance(metric, Diagnosed):
-            yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
+        opt = metric.options_of(protocol)
+        if isinstance(metric, Diagnosed) and metric.fits(pred, gt, opt):
+            yield from metric.symptoms(pred, gt, protocol, opt)
     if has_regions:
         for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
             problem = f"{white} is a region of the truth like its other labels: is it void?"
             fix = "give its pixels the labels beside them, or (not of metric region) use --valid"
             yield "void", problem, fix
-
-
-def _area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
-    """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
-
-    A soft map is reduced itself, with the pixels of the truth that are not 0. Of a predicted mask
-    or label map and its truth, the outlines are reduced. None if the two cannot be compared.
-    """
-    truth = gt.parts.get("mask", gt.parts.get("labels"))
-    if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
-        return None
-    step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
-    reduced_truth = truth[::step, ::step]
-    if pred.kind == "soft":
-        soft = unit(pred.soft[::step, ::step])
-        soft = 1 - soft if protocol.invert else soft
-        areas = (reduced_truth != 0).astype(np.float64)
-        return Thumbnails(pred.image_id, thumbnail(soft), thumbnail(areas))
-    if pred.classes.ndim > 2:  # one map per class
-        return None
-    small_pred = thumbnail(_outlines(pred.classes[::step, ::step]))
-    return Thumbnails(pred.image_id, small_pred, thumbnail(_outlines(reduced_truth)))
-
-
-def _outlines(labels: Map) -> F8:
-    """Return a map (H, W) that is 1 at the pixels on both sides of every outline of a label map."""
-    turned = np.s_[::-1, ::-1]  # seg2bdry marks the upper left side of an outline: here the other
-    return (seg2bdry(labels) | seg2bdry(labels[turned])[turned]).astype(np.float64)
 
 
 def _is_dark_on_mask(
@@ -191,23 +138,32 @@ def _is_dark_on_mask(
     differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
-        values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
+        values, inverts = pred.soft, protocol.invert
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        values = pred.classes  # a mask, which has been inverted on reading if the protocol says so
+        values, inverts = pred.classes, False  # a mask: if so, it was inverted on reading
     else:
         return False
     mask = gt.mask
     background = ~mask & gt.parts.get("valid", np.True_)
     if values.shape != mask.shape or not mask.any() or not background.any():
         return False
-    on_object, beside = values[mask].mean(), values[background].mean()
-    if np.all((values == 0) | (values == 1)):
-        least = 0.5  # a thin line may just miss the annotated one
-    return bool(on_object + _DARKER_BY < beside and beside > least)
+    white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
+    on_object, beside = (
+        float(values[side].mean(dtype=np.float64)) / white for side in (mask, background)
+    )
+    if inverts:
+        on_object, beside = 1 - on_object, 1 - beside
+    if on_object + _DARKER_BY >= beside or beside <= least:
+        return False
+    # A thin line may just miss the annotated one
+    return beside > 0.5 or not np.all((values == 0) | (values == white))
 
 
 def first_look(
-    looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
+    looks: Sequence[Look],
+    protocol: Protocol,
+    unused: Collection[str],
+    metrics: Sequence[Metric[Any]] = (),
 ) -> list[InputWarning]:
     """Return a warning for each mistake that the first images of a run suggest.
 
@@ -224,7 +180,8 @@ def first_look(
     In addition, symptoms of single images are reported if most images have them, except the scale
     of depth maps, which affects few measures, and so are 16-bit maps that use at most 12 bits.
 
-    `looks` are the first images, `unused` the protocol fields that no metric of the run uses.
+    `looks` are the first images, `unused` the protocol fields that no metric of the run uses,
+    `metrics` those whose symptoms are looked for.
     """
     comparable, dark, covered = list[Look](), list[Look](), list[Look]()
     for look in looks:
@@ -235,6 +192,7 @@ def first_look(
             if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
                 covered.append(look)
     n_compared = len(comparable)
+    common = _find_common_symptoms(looks, protocol, metrics)
     is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     ids_by_mistake = _find_flipped_or_swapped(comparable)
     if is_matched and 2 * len(covered) > n_compared:  # most truths are probably inverted
@@ -246,16 +204,11 @@ def first_look(
     if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
         ids_by_mistake = _find_thick_maps(comparable)
     if 2 * max(len(covered), len(dark)) <= n_compared:  # neither maps nor truth are inverted
-        mistaken_files = _find_mistaken_files(looks, protocol)
+        mistaken_files = _find_mistaken_files(looks, common.thumbnails)
         if mistaken_files:
             ids_by_mistake, n_compared = mistaken_files, len(looks)
     warnings = list[InputWarning]()
-    maxima, ids_by_symptom = list[int](), dict[Symptom, list[str]]()
-    for look in looks:
-        if look.pred.form == "soft16":
-            maxima.append(int(look.pred.soft.max(initial=0)))
-        for symptom in look.symptoms:
-            ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
+    maxima = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == "soft16"]
     # Above 255, because maps of 8 bits in 16 are reported as faint once all images are counted
     has_few_bits = maxima and min(maxima) > _MAX_FAINT[2] and max(maxima) <= _TWELVE_BITS
     if has_few_bits and not protocol.normalise:
@@ -263,7 +216,7 @@ def first_look(
         has = f"no value above {max(maxima)} of 65535 in the checked maps"
         line = f"{has} (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
-    for (code, problem, fix), ids in ids_by_symptom.items():
+    for (code, problem, fix), ids in common.ids_by_symptom.items():
         # A shifted mask of a centred object may fit better when it is turned
         is_chance = code == "turned" and len(ids) < FEWEST_TURNED
         if 2 * len(ids) > len(looks) and code != "scale" and not is_chance:
@@ -277,7 +230,40 @@ def first_look(
     return warnings
 
 
-def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mistake, list[str]]:
+class _CommonSymptoms(NamedTuple):
+    """What `find_symptoms` and `area_thumbnails` find in the first images."""
+
+    ids_by_symptom: dict[Symptom, list[str]]
+    thumbnails: list[Thumbnails]
+
+
+def _find_common_symptoms(
+    looks: Sequence[Look], protocol: Protocol, metrics: Sequence[Metric[Any]]
+) -> _CommonSymptoms:
+    """Find symptoms and thumbnails of the first images, until half of LOOKS images are sound.
+
+    A mistake in the others would not be reported, as this takes more than half of the images.
+    """
+    n_sound = 0  # images without symptoms whose maps cannot fit another ground truth clearly better
+    common = _CommonSymptoms({}, [])
+    for pred, gt, *_ in looks:
+        if 2 * n_sound >= LOOKS:
+            break
+        areas, symptoms, fit = area_thumbnails(pred, gt, protocol), set[Symptom](), 1.0
+        with suppress(DataError):  # counting the image raised the same error
+            symptoms.update(find_symptoms(pred, gt, protocol, metrics, areas))
+        for symptom in sorted(symptoms, key=str):
+            common.ids_by_symptom.setdefault(symptom, []).append(pred.image_id)
+        if areas is not None:
+            common.thumbnails.append(areas)
+            fit = float((areas.pred * areas.truth).sum())
+        n_sound += not symptoms and CLEARLY_BETTER * fit >= 1
+    return common
+
+
+def _find_mistaken_files(
+    looks: Sequence[Look], thumbnails: Sequence[Thumbnails]
+) -> dict[_Mistake, list[str]]:
     """Find signs that predictions come from wrong files, and return the first: {mistake: ids}.
 
     - CONSTANT: all of two or more predictions have one value everywhere, although their ground
@@ -287,22 +273,21 @@ def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mis
     - SWAPPED: more than half of the masks and label maps fit the ground truth of another image. In
       place of ids, the result has texts "ID looks like OTHER_ID".
     """
-    first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
-    thumbnails, constant = [], list[str]()  # `constant`: ids
+    constant = list[str]()  # ids
     n_same, are_all_empty = 0, True  # `n_same`: how many equal the first prediction
     for look in looks:
-        values, parts = look.pred.parts[look.pred.kind], look.gt.parts
-        n_same += np.array_equal(first, values)
+        values, parts = _maps_of(look.pred), look.gt.parts
+        n_same += _are_equal(_maps_of(looks[0].pred), values)
         # The first of these that the ground truth has
         truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
-        is_empty = not np.any(values)
-        is_constant = np.min(values) == np.max(values) and not (is_soft and is_empty)
-        if is_constant and np.size(truth) and truth.min() < truth.max():
+        lowest = values[0].flat[0]
+        is_constant = _are_equal(values, [np.broadcast_to(lowest, m.shape) for m in values])
+        is_empty = is_constant and not lowest
+        is_mistake = is_constant and not (is_soft and is_empty)
+        if is_mistake and np.size(truth) and truth.min() < truth.max():
             constant.append(look.pred.image_id)
         are_all_empty &= is_empty
-        if parts.keys() & _AREAS:
-            thumbnails.append(_area_thumbnails(look.pred, look.gt, protocol))
     # `Readings.check_values` warns of a set in which nothing is predicted
     is_reported = are_all_empty and (is_soft or any("mask" in look.gt.parts for look in looks))
     fewest = max(2, len(looks) / 2 if is_soft else len(looks))  # half of soft maps are enough
@@ -311,10 +296,24 @@ def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Mis
     is_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
     if is_same and len({look.gt.fingerprint for look in looks}) > 1:
         return {SAME: [look.pred.image_id for look in looks]}
-    swaps = find_swaps(filter(None, thumbnails))  # without None, of maps that have no thumbnails
+    swaps = find_swaps(thumbnails)
     if 2 * len(swaps) > len(looks):
         return {SWAPPED: [f"{image_id} looks like {other_id}" for image_id, other_id in swaps]}
     return {}
+
+
+def _maps_of(pred: Prediction) -> Sequence[Map]:
+    """Return the map or, of label maps for several thresholds, the maps of a prediction."""
+    part = pred.parts[pred.kind]
+    return part if isinstance(part, tuple) else (part,)
+
+
+def _are_equal(maps: Sequence[Map], others: Sequence[Map]) -> bool:
+    """Return True if two lists of maps are equal. Most maps already differ in every 16th row."""
+    return len(maps) == len(others) and all(
+        np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
+        for a, b in zip(maps, others, strict=True)
+    )
 
 
 def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
@@ -474,8 +473,8 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     `truth` (H, W) is the number of annotators that marked each pixel. The mean of the blocks of
     pixels with a mark is compared with that of all others; False if either are missing.
     """
-    brightness = _block_means(soft)
-    is_marked = _block_means(truth) > 0
+    brightness = block_means(soft)
+    is_marked = block_means(truth) > 0
     if is_marked.all() or not is_marked.any():
         return False
     on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
@@ -483,90 +482,6 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     # As in a map of distances to the boundaries. Thin lines, with a lower mean, may just miss them
     is_distance = soft.mean() > 0.1 and on < off / 2
     return bool(is_inverted or is_distance)
-
-
-def _block_means(values: F8) -> F8:
-    """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
-    side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
-    rows, cols = values.shape[0] // side, values.shape[1] // side
-    blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
-    return np.asarray(blocks.mean(axis=(1, 3)))
-
-
-def thumbnail(values: F8) -> F8:
-    """Reduce an (H, W) map to a small array of unit norm, so that maps can be compared quickly.
-
-    The map is downsampled and smoothed, and its local mean over AROUND x AROUND pixels subtracted.
-    The sum of products of two thumbnails is their correlation. That of a constant map is all zeros.
-    """
-    # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
-    small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
-    small = small - _smoothed(small, (1,) * AROUND)
-    norm = float(np.sqrt((small * small).sum()))
-    return small / norm if norm > 0 else small
-
-
-def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Smooth an (H, W) map along both axes with a 1-D kernel of odd length.
-
-    The weights of the kernel are divided by their sum. Values at the border are repeated beyond it.
-    """
-    half = len(weights) // 2
-    for _ in range(2):  # smooth the columns and transpose, then the rows, which restores the shape
-        padded = np.pad(values, ((half, half), (0, 0)), "edge")
-        total = np.zeros_like(values)
-        for k, weight in enumerate(weights):
-            total += weight * padded[k : k + len(values)]
-        values = (total / sum(weights)).T
-    return values
-
-
-def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip, such as "upside down", after which a map fits its truth best.
-
-    The fit is the correlation of two thumbnails (h, w), the sum of their products. A flip must fit
-    clearly better than the unflipped map, and better than random pixels would; otherwise, the
-    result is "".
-    """
-    unflipped_fit = float((pred * truth).sum())
-    noise = _FIT_OF_NOISE / math.sqrt(pred.size)
-    best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * unflipped_fit)
-    for name, transposes, quarters in FLIPS:
-        flipped = np.rot90(pred.T if transposes else pred, quarters)
-        if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
-            fit = float((flipped * truth).sum())
-            if fit > best_fit:
-                best, best_fit = name, fit
-    return best
-
-
-def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
-    """Find maps that were probably saved under the name of another image.
-
-    A map is reported if it and the ground truth of another image are each other's best match, and
-    they match clearly better than the map and the ground truth of its own image. The match is the
-    correlation of thumbnails, of which only those of the same shape are compared.
-
-    Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
-    fits. Two maps that were swapped with each other usually give two pairs.
-    """
-    swapped = []
-    by_shape: dict[tuple[int, ...], list[Thumbnails]] = {}
-    for image in thumbnails:
-        by_shape.setdefault(image.pred.shape, []).append(image)
-    for same_shape in by_shape.values():
-        preds = np.stack([image.pred for image in same_shape])  # (n, h, w)
-        truths = np.stack([image.truth for image in same_shape])
-        # (n, n): correlation, the sum of products, of each map (row) and each ground truth (column)
-        fits = np.tensordot(preds, truths, ((1, 2), (1, 2)))
-        # Two thumbnails of random pixels correlate by chance, less so if they have more pixels
-        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # a correlation that chance hardly exceeds
-        for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
-            is_mutual = fits[:, best].argmax() == k
-            least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
-            if best != k and is_mutual and fits[k, best] > least_fit:
-                swapped.append((same_shape[k].image_id, same_shape[best].image_id))
-    return swapped
 
 
 def thickness(soft: F8) -> float:

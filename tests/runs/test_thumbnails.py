@@ -1,0 +1,75 @@
+"""The search for symptoms in the first images: its order, its end, and faults in it."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.metrics.structures import CcqMetric
+from bsdsbench.runs import sanity
+from bsdsbench.runs.thumbnails import block_means, thumbnail
+
+ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
+
+
+def masks(n=5, shape=(60, 50)):
+    rng = np.random.default_rng(3)
+    for k in range(n):
+        mask = np.zeros(shape, np.bool_)
+        row, col = rng.integers(2, 30, 2)
+        mask[row : row + 20, col : col + 9] = mask[row : row + 5, col : col + 18] = True
+        yield str(k), mask
+
+
+def test_two_sound_images_of_four_end_the_search(monkeypatch):
+    seen = []
+    find = sanity.find_symptoms
+
+    def spied(pred, *args):
+        seen.append(pred.image_id)
+        return find(pred, *args)
+
+    monkeypatch.setattr(sanity, "find_symptoms", spied)
+    bb.evaluate_items([(k, m.astype(float), m) for k, m in masks()], **ONE)
+    assert seen == ["0", "1"]
+
+
+@pytest.mark.parametrize(("turned", "is_said"), [("123", True), ("012", True), ("23", False)])
+def test_three_of_four_turned_maps_are_said_wherever_they_are(turned, is_said):
+    items = [(k, (m[::-1] if k in turned else m).astype(float), m) for k, m in masks()]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        bb.evaluate_items(items, **ONE)
+    lines = [str(w.message) for w in said if "only upside down" in str(w.message)]
+    assert len(lines) == is_said
+    assert all(" in 3 of 4 checked images" in line for line in lines)
+
+
+def test_a_transposed_map_beside_void_pixels_is_refused_for_its_size():
+    items = [(k, m.T.astype(float), bb.GroundTruth(k, mask=m, valid=m)) for k, m in masks()]
+    with pytest.raises(bb.DataError, match=r"^0: shape \(50, 60\), transposed"):
+        bb.evaluate_items(items, **ONE)
+
+
+def test_a_fault_of_a_search_is_one_line(monkeypatch):
+    monkeypatch.setattr(CcqMetric, "symptoms", lambda *_: 1 // 0)
+    with pytest.raises(bb.DataError, match=r"^unexpected ZeroDivisionError: .*\(a bug in"):
+        bb.evaluate_items([(k, m.astype(float), m) for k, m in masks()], **ONE)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (3, 2), (41, 60), (203, 410)])
+def test_thumbnails_are_means_of_blocks_without_those_of_their_surroundings(shape):
+    ndimage = pytest.importorskip("scipy.ndimage")
+    values = np.random.default_rng(1).random(shape)
+    side = 4 if min(shape) >= 200 else min(2, *shape)
+    rows, cols = shape[0] // side, shape[1] // side
+    blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side).mean((1, 3))
+    assert np.allclose(block_means(values), blocks, rtol=1e-14)
+    ones = np.round(values).astype(np.bool_)
+    assert np.array_equal(block_means(ones), block_means(ones.astype(float)))
+    for axis in (0, 1):
+        blocks = ndimage.correlate1d(blocks, np.array([1, 4, 6, 4, 1]) / 16, axis, mode="nearest")
+    expected = blocks - ndimage.uniform_filter(blocks, 9, mode="nearest")
+    expected /= np.linalg.norm(expected) or 1
+    assert np.allclose(thumbnail(values), expected, atol=1e-10)
