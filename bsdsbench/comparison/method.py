@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -265,7 +266,12 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
+    images = Counter((r.image_id, r.truth) for run in runs for r in run.records if r.truth)
+    n_repeated = sum(n > 1 for n in images.values())
     note = Spread.SD.note.replace("runs", "splits")  # "Mean ± standard deviation over runs ..."
+    note += " Pooled: the counts of all images are summed"
+    if n_repeated:
+        note += f"; {counted(n_repeated, 'image')} in several splits count in each"
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",
@@ -273,7 +279,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         [means, pooled_row],
         caption=f"protocol {first.described}",
         reading=pooled.read_as,
-        notes=[f"{note} Pooled: the counts of all images are summed."],
+        notes=[f"{note}."],
     )
     return Splits(table, pooled)
 

@@ -35,7 +35,8 @@ Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None
 SEVERAL = (
     "several files for: {}; expected one, or all of them annotators as ID_1, ID_2 .., ID/NAME or "
-    "ANNOTATOR/ID.seg (frames, and ground truth alone: with a split file)"
+    "ANNOTATOR/ID.seg (frames, and ground truth alone: with a split file; folders of other things: "
+    "give one of them)"
 )
 # Endings of file names after an image id: "_1"; "_gt1" or "_gt_1"
 _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")

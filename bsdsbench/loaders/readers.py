@@ -170,7 +170,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
     if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
         return maps[known[0]]
     variables = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
-    expected = f"one of {listed(known)}" if known else "ucm2, segs or one 2-D numeric array"
+    expected = f"one of {listed(known)}" if known else "ucm2, segs, pred or one 2-D numeric array"
     raise FaultError(f"has {variables}, expected {expected}")
 
 

@@ -224,6 +224,11 @@ def test_every_fault_at_once(tree):
     assert last == "gt: no ground truth for: x (1 in all)"
 
 
+def test_the_folders_of_a_program_are_given_one_by_one(tree):
+    tree.preds("mat/a.mat", "png/a.png").gts("a.mat")
+    assert "folders of other things: give one of them) (a: mat/a.mat, png/a" in tree.problems()[0]
+
+
 COMMON, WRITTEN, FIRST = (
     "names differ in a prefix or suffix",
     "names differ in zeros, capitals or separators",
