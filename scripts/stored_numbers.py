@@ -24,7 +24,7 @@ from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
+from bsdsbench.loaders.formats.line_files import GRID, _draw_annotated_lines, draw_lines
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "stored_numbers.json"
@@ -81,7 +81,7 @@ def made(kind: str, times: int = 1) -> Iterator[tuple[str, Any, Any]]:
             true = Lines(ends[:4] + 0.7, np.zeros(4), points[:4] + 0.3, (128, 128))
             pred = bb.Prediction(
                 name,
-                soft=_draw_predicted_lines(ends, drawn, shape),
+                soft=draw_lines(Lines(ends, drawn), shape, GRID),
                 lines=Lines(ends, drawn, points),
             )
             drawn_gt = _draw_annotated_lines(ends[:4] / 128 * np.tile(shape, 2), shape)

@@ -97,8 +97,8 @@ def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: s
     """Raise DataError if a prediction is a binary mask but class labels are expected.
 
     That is, if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the ground
-    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `known`
-    are the class labels, and `what` names the prediction in the message.
+    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `what`
+    names `pred`.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -115,8 +115,8 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
     - the flag NUMBERS if they have several numbers
     - for a single number: this number as `levels`, and PIECES if its pixels form several connected
-      components. If `by_number` is True, the metric pairs objects by number, an object may have
-      several components, and this is not tested.
+      components, unless the metric pairs objects `by_number`, because an object may then have
+      several
     - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Every 16th row often has several numbers already, which saves looking at the whole map
@@ -143,8 +143,7 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
     Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps: 7,
     8, 11 .. 33 for 19 classes. If some label is a label id and at least n, the evidence is
-    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS. 0 and the
-    `ignored` labels are disregarded.
+    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])  # the distinct labels without these

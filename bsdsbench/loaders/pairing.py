@@ -29,7 +29,7 @@ from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, 
 from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.formats.text_tables import decode_text
-from bsdsbench.text import counted, listed, show
+from bsdsbench.text import counted, grouped, listed, show
 
 Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None
@@ -45,7 +45,6 @@ _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
 # only three digits or more if images share a folder, because _0 and _01 may be annotators there
 _FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
 _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
-_common_start = os.path.commonprefix  # of the characters of any texts
 
 
 class Arrangement(Enum):
@@ -57,11 +56,9 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file under this arrangement.
+        """Return the image id of a file, by the names of its folders and its own without suffix.
 
-        `parts` are the names of the file's folders, outermost first, and the file name without its
-        suffix. The id is the last folder (FOLDERS, as in ID/NAME), the name (ONE), or the name
-        without an ending as "_1" (NUMBERED, also FOLDERS without a folder) or "_gt1" (WORDED).
+        A file without a folder is NUMBERED under FOLDERS.
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -96,10 +93,9 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Count the files of the images, a dict `files` from each image id to its files.
+        """Count the files of the images: `files` maps image ids to files, () if an image has none.
 
-        Images without files are ignored. `first` and `last` are the file names of the image with
-        the most files.
+        `first` and `last` are the file names of the image with the most files.
         """
         n_files, sequences = list[int](), set[str]()
         for image_id, paths in files.items():
@@ -110,9 +106,16 @@ class Layout:
                     sequences.add(sequence)
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
-        image_id = max(files, key=lambda i: len(files[i]))  # the image with the most files
-        first, *_, last = (_name_with_placeholder(path, image_id) for path in files[image_id])
-        return cls(min(n_files), max(n_files), first, last, len(sequences))
+        image_id = max(files, key=lambda i: len(files[i]))
+        names = []
+        for path in files[image_id]:
+            name, folder = id_of(path), show(path.parent.name)
+            if name == image_id:
+                names.append(f"{folder}/ID")
+            else:
+                with_id = name.replace(image_id, "ID", 1)
+                names.append(f"ID/{name}" if folder == image_id else with_id)
+        return cls(min(n_files), max(n_files), names[0], names[-1], len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -122,14 +125,6 @@ class Layout:
         types = {field.name: type(field.default) for field in fields(cls)}
         stored: dict[str, Any] = {name: values.get(name) for name in types}
         return cls(**stored) if all(isinstance(stored[n], types[n]) for n in types) else None
-
-
-def _name_with_placeholder(path: Path, image_id: str) -> str:
-    """Return a file's name with ID for the image id: "ID_1", "ID/NAME" or "FOLDER/ID"."""
-    name, folder = id_of(path), show(path.parent.name)
-    if name == image_id:
-        return f"{folder}/ID"
-    return f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
 
 
 class FilesOfSide(NamedTuple):
@@ -192,7 +187,7 @@ def pair(
     - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
     - gt_name: what the files in `gt_dir` are called in errors
-    - options: the kinds of the files, and other keywords of `group_files`
+    - options: the keywords of `group_files`
 
     Raises a single PairingError that lists ambiguous ids, whose files may not all belong to one
     image; ids of the split (or, without a split, of predictions) without ground truth; and missing
@@ -234,9 +229,7 @@ def pair(
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     """Suggest to rename files if the ids of both sides differ only in how they are written.
 
-    That is in the start or end that all ids of a side share, up to digits; in capitals, separators
-    or zeros before numbers; or in that numbers start at 0 on one side and at 1 on the other. The
-    result is "" if they differ otherwise, or if there are fewer than two ids.
+    Returns "" if they differ otherwise, or if there are fewer than two ids.
 
     >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
     'names differ in a prefix or suffix, as 1_test and img_1: rename one side'
@@ -245,14 +238,9 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
     'names are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
-    # Each function maps what is left of an id, without this difference, to the id
-    simplifications = {
-        "differ in a prefix or suffix": _without_common_ends,
-        "differ in zeros, capitals or separators": _as_words_and_numbers,
-        "are numbered from 0 and from 1": _count_from_lowest,
-    }
-    for difference, simplify in simplifications.items():
-        pred_ids, gt_ids = simplify(sorted(preds)), simplify(sorted(gts))
+    simplified_gts = _simplify_ids(sorted(gts))
+    for difference, pred_ids in _simplify_ids(sorted(preds)).items():
+        gt_ids = simplified_gts[difference]
         if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
             rest = next(iter(pred_ids))
             example = f"{pred_ids[rest]} and {gt_ids[rest]}"
@@ -260,34 +248,29 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     return ""
 
 
-def _without_common_ends(ids: Sequence[str]) -> dict[object, str]:
-    """Map each id, without the start and the end that all ids share up to digits, to the id."""
-    start = _common_start(ids).rstrip("0123456789")
-    end = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
-    return {i[len(start) : len(i) - len(end)]: i for i in ids}
-
-
-def _as_words_and_numbers(ids: Sequence[str]) -> dict[object, str]:
-    """Map the words (in lower case) and numbers of each id, as a tuple, to the id."""
-    parts_of = {i: re.findall(r"\d+|[^\W\d_]+", i) for i in ids}
+def _simplify_ids(ids: Sequence[str]) -> dict[str, dict[object, str]]:
+    """Return, for each way in which ids may differ, {what is left of an id without it: the id}."""
+    common_start = os.path.commonprefix  # of the characters of any texts
+    start = common_start(ids).rstrip("0123456789")
+    end = common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
+    as_words_and_numbers: dict[object, str] = {}
+    splits = []  # text before the last number, this number, and text after it
+    for i in ids:
+        parts = re.findall(r"\d+|[^\W\d_]+", i)
+        key = tuple(int(part) if part.isdecimal() else part.casefold() for part in parts)
+        as_words_and_numbers[key] = i
+        if match := re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S):
+            splits.append(match.groups())
+    counted_from_lowest: dict[object, str] = {}
+    lowest = min((int(number) for _, number, _ in splits), default=-1)
+    if len(splits) == len(ids) and lowest in (0, 1):
+        for before, number, after in splits:
+            counted_from_lowest[before, int(number) - lowest, after] = before + number + after
     return {
-        tuple(int(part) if part.isdecimal() else part.casefold() for part in parts): i
-        for i, parts in parts_of.items()
+        "differ in a prefix or suffix": {i[len(start) : len(i) - len(end)]: i for i in ids},
+        "differ in zeros, capitals or separators": as_words_and_numbers,
+        "are numbered from 0 and from 1": counted_from_lowest,
     }
-
-
-def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
-    """Map (start, number, end) of each id, with its last number counted from the lowest, to the id.
-
-    The ids "f1" and "f2" have the keys ("f", 0, "") and ("f", 1, ""). Returns {} if an id has no
-    number, or if the lowest of these numbers is neither 0 nor 1.
-    """
-    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
-    split_ids = [match.groups() for match in matches if match]
-    lowest = min((int(number) for _, number, _ in split_ids), default=-1)
-    if len(split_ids) < len(ids) or lowest not in (0, 1):
-        return {}
-    return {(start, int(n) - lowest, end): start + n + end for start, n, end in split_ids}
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -307,8 +290,8 @@ def group_files(
     """Group prediction files and ground-truth files by image id.
 
     If the images are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, each side has an
-    `Arrangement`, a rule that takes the id from a path: from ID.png, ID_1.png or ID/NAME.png. The
-    two are chosen so that as many ids as possible are on both sides or, with a split, in the split.
+    `Arrangement`, a rule that takes the id from a path. The two are chosen so that as many ids as
+    possible are on both sides or, with a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
     - split: the wanted image ids, or a file that lists ids or file names, or None
@@ -328,15 +311,15 @@ def group_files(
         pred_files += _list_files(root)
     gt_files = _list_files(Path(gt_dir))
     if split is None and not sequences:  # the usual case: one file per image, with the same names
-        pred_by_name, gt_by_name = Files(), Files()
-        for file in pred_files:
-            pred_by_name[file.parts[-1]] = [file.path]
-        for file in gt_files:
-            gt_by_name[file.parts[-1]] = [file.path]
-        are_same_names = pred_by_name.keys() == gt_by_name.keys()
-        if are_same_names and len(pred_files) == len(gt_files) == len(gt_by_name):
-            pred = FilesOfSide(dict(sorted(pred_by_name.items())), ambiguous=set())
-            gt = FilesOfSide(dict(sorted(gt_by_name.items())), ambiguous=set())
+        sides = []
+        for files in (pred_files, gt_files):
+            by_name = Files()
+            for file in files:
+                by_name[file.parts[-1]] = [file.path]
+            sides.append(FilesOfSide(dict(sorted(by_name.items())), ambiguous=set()))
+        pred, gt = sides
+        are_same_names = pred.files.keys() == gt.files.keys()
+        if are_same_names and len(pred_files) == len(gt_files) == len(gt.files):
             return Grouping(None, pred, gt)
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"  # files per image
     is_path = isinstance(split, str | os.PathLike)
@@ -346,8 +329,8 @@ def group_files(
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
-    # Arrangement -> image id -> files. Under Arrangement.ONE, the ids are the file names
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
+    # The file names are the ids under Arrangement.ONE
     pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
     wanted = None
     if lines is not None and depth > 1:
@@ -376,17 +359,9 @@ def group_files(
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group files by image id, once for each `Arrangement`, a rule that takes the id from a path.
-
-    Returns a dict from arrangement to a dict from image id to its files. If `several` is False, an
-    image has one file, and the only arrangement is ONE: the id is the file name without its suffix.
-    """
-    groups_by_rule: dict[Arrangement, dict[str, list[_File]]] = {}
-    for rule in Arrangement if several else [Arrangement.ONE]:
-        groups = groups_by_rule.setdefault(rule, {})
-        for file in files:
-            groups.setdefault(rule.id_in(file.parts), []).append(file)
-    return groups_by_rule
+    """Group files by image id under each `Arrangement`; only under ONE unless `several` is True."""
+    rules = Arrangement if several else [Arrangement.ONE]
+    return {rule: grouped((rule.id_in(file.parts), file) for file in files) for rule in rules}
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
@@ -429,14 +404,11 @@ def _find_depth(
     It is 1, the file name, for independent images, and 2 or more, such as FOLDER/NAME, for frames
     of sequences. These are considered only if a file name occurs in several folders of one side, or
     if `sequences` is True. The result is the smallest number with which the ids of each side are
-    unique, and some id is on both sides (without predictions: in the split).
+    unique, and some id is on both sides (without predictions: in the split, whose lines are
+    `lines`).
 
-    - lines: the lines of the split, or None
-    - both_several: True if an image may have several files on both sides. A folder may then be an
-      image, and files are frames only if the split lists them.
-
-    Raises PairingError if a split is needed to decide this, or if `sequences` is True and there are
-    no frames.
+    `both_several` is True if an image may have several files on both sides. A folder may then be an
+    image, and files are frames only if the split lists them.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -520,9 +492,8 @@ def _select_files(
     - A left-over file may be one more annotation of the image. Its own id is not in the split
       (without a split: on the other side), and the other side has no file of its name, but another
       arrangement gives it this id. Under ID_1 and ID_gt1, ID_bob is also such a file of ID.
-    - Several files of the image (per class) do not form one series, such as ID_1, ID_2 .. in one
-      folder. Or they may be frames and look like frames: a number has leading zeros, or all numbers
-      of this side exceed 1.
+    - Several files of the image (per class) do not form one series, or they may be frames and look
+      like frames: a number has leading zeros, or all numbers of this side exceed 1.
     """
     known = other_ids if wanted is None else wanted
     doubtful_ids = set[str]()  # ids to which a left-over file may belong
@@ -560,16 +531,12 @@ class _Ending(NamedTuple):
 
     # Folder, suffix and word (such as "_gt"), the same within a series; () if there is no series
     series: tuple[object, ...]
-    number: int  # the number in "_1"; -1 for all other endings, also ID/NAME and ANNOTATOR/ID.seg
+    number: int  # the number in "_1"; -1 for all others: "_gt1", ID/NAME and ANNOTATOR/ID.seg
     is_frame: bool  # True if the number has leading zeros, like many numbers of video frames
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
-
-    Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
-    the word "_gt", and -1 for the number.
-    """
+    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`."""
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
         return _Ending((folder, suffix), -1, is_frame=_FRAME_IN_FOLDER.search(name) is not None)
@@ -584,8 +551,7 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
 def read_split(path: PathLike) -> list[str]:
     """Return the image ids that a split file lists, in the order of the file and without repeats.
 
-    The file has one id or file name per line; empty lines and # comments are ignored. Raises
-    FileFormatError if it cannot be read, and PairingError if it lists no image.
+    The file has one id or file name per line; empty lines and # comments are ignored.
     """
     return list(dict.fromkeys(map(id_of, _read_lines(path))))
 

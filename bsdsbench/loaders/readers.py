@@ -105,8 +105,6 @@ def _read_map(
     2. If `kind` is "soft", a single map in a single file is a soft map; bool becomes 0 and 255.
     3. Each file holds label maps: `segs`, a list of maps, or an array (H, W) or (N, H, W). The maps
        of all files are joined in the order of `paths`.
-
-    If `image_id` is None, it is taken from the first file's name.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -136,28 +134,20 @@ def _read_map(
             # Checked after each file, so that the error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
-    with errors_naming(paths[0], "a prediction"):
-        _refuse_masks(segs)
-    return prediction
-
-
-def _refuse_masks(segs: Sequence[Map]) -> None:
-    """Raise FaultError if all of several label maps hold only 0 and white, as masks of objects do.
-
-    A program that segments everything writes such a mask for each object.
-    """
+    # A program that segments everything writes such a mask for each object
     are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
     if len(segs) > 1 and are_masks and any(map(np.any, segs)):
         fault = "several masks of 0 and white, expected label maps, each of all regions"
         objects = "of masks of objects: number the objects in one map"
-        raise FaultError(fault, fix=(objects, "of two regions each: save 1 and 2"))
+        fixes = (objects, "of two regions each: save 1 and 2")
+        raise FileFormatError(f"{show(paths[0])}: {fault}", fix=fixes)
+    return prediction
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
     """Return the variable of a file that is the prediction, by its name or as the only map.
 
-    `arrays` are the variables by name. The names are `segs` and, in SOFT_NAMES, "pred", "edge" ...;
-    several maps with such names must be equal. Raises FaultError if there is none.
+    The names are `segs` and those in SOFT_NAMES; several maps with such names must be equal.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -198,7 +188,6 @@ def read_prediction(
     - shape: the (H, W) of the ground truth
     - n_maps: the number of classes or label maps in an empty prediction
     - options: how to interpret pixel values, for "classes" only
-    - read: a function that returns the bytes of a file
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -215,11 +204,9 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return an empty prediction of `kind` for an image of `shape` (H, W).
+    """Return an empty prediction of `kind` for an image of `shape` (H, W), with `n_maps` maps.
 
-    It is a depth of 0 ("depth-map"), `n_maps` maps that are False ("classes"), or `n_maps` maps of
-    a single region ("labels", unless `n_maps` is 0). Otherwise, it is a soft map of zeros, to which
-    "lines" adds an empty array of lines, and "oriented" a map of angles 0.
+    For "labels", these have a single region each; if there are none, it is an empty soft map.
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -240,8 +227,8 @@ def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return how many empty label maps replace a missing prediction of the kind "labels".
 
     All images of a run need the same number of label maps, so it is the number in the first
-    prediction of `pairs`: 0 if that is a contour map (ucm2), and 1 if it cannot be read. The result
-    is also 1 if no prediction is missing, or all are.
+    prediction of `pairs`: 0 if that is a contour map (ucm2). It is 1 if that cannot be read, or if
+    no prediction is missing, or all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):  # some are missing
@@ -316,15 +303,13 @@ def read_truth(
 
     `kind` is what a metric compares with (`Metric.gt_kind`):
 
-    - "annotators": the boundaries or regions of each annotator, in one file with all annotators or
-      one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
+    - "annotators": the boundaries or regions of each annotator, in one file or one file each
     - "lines", "oriented" or "depth-map" (the keys of READERS): lines, oriented edges or a depth map
-    - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels
-      (H, W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is
-      True and its file exists.
+    - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels (H,
+      W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is True
+      and its file exists.
 
-    `options` says how pixel values are interpreted, and `read` returns the bytes of a file. Raises
-    DataError for unexpected content, and if there is not exactly one file (except for
+    Raises DataError for unexpected content, and if there is not exactly one file (except for
     "annotators").
     """
     if kind == "annotators":
@@ -358,10 +343,7 @@ def read_truth(
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read a binary mask of the field of view as a bool map of this `shape`, False if not scored.
-
-    `read` returns the bytes of a file. Raises FileFormatError for another size or no True pixel.
-    """
+    """Read a field of view, a binary mask of the scored pixels, as a bool map of this `shape`."""
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):
@@ -396,10 +378,6 @@ def _read_annotators(
       also has a mask, True on the crack (False if `options.inverted`).
     - Any other file has one array, (H, W) or (A, H, W) for A annotators. It holds region labels if
       the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
-
-    If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
-    several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
-    pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -452,10 +430,9 @@ def parse_annotation(
     `drawing` is a dict with the maps (H, W) Boundaries, Segmentation (region labels), or both, like
     a struct of a BSDS .mat file. `what` and `file` name it and its file in errors.
 
-    - Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values
-      and not gray levels. Without Boundaries, they are those of the regions, and FaultError is
-      raised if `options` inverts or thresholds values.
-    - Without Segmentation, the annotation has no regions.
+    Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values and
+    not gray levels. Without Boundaries, they are those of the regions, whose values cannot be
+    inverted or thresholded.
     """
     fields = drawing if isinstance(drawing, dict) else {}
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
@@ -484,13 +461,12 @@ def join_annotations(
     """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
     Regions are kept only if every annotation has them, because region scores need all. A pixel is
-    valid if it is valid in every annotation. If `path` is None, because the annotations were given
-    as arrays, error messages begin with the image id.
+    valid if it is valid in every annotation. `path` is None for annotations given as arrays.
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
     boundaries, regions, _, evidence = zip(*annotations, strict=True)  # one entry per annotator
-    where = "" if path else f"{image_id}: "
+    where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
     for annotation in annotations:
@@ -505,8 +481,8 @@ def join_annotations(
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
     """Return the error for an image, named `where`, in which no annotation has a boundary pixel.
 
-    `annotations` is their number. `faint` is True if values are above 0, but below gt_threshold.
-    The error suggests settings with which such an image is accepted.
+    `annotations` is their number, and `faint` is True if values are above 0, but below
+    gt_threshold.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(

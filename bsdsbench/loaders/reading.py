@@ -25,7 +25,7 @@ from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
-from bsdsbench.text import listed
+from bsdsbench.text import counted, listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # `Prediction.form` -> description
@@ -92,11 +92,9 @@ class ReadOptions:
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
-        A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
-        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
-        binary map is True where nonzero, whatever the `cut`. `what` names the map in errors, and
-        `file` is its file name, or "". Raises DataError if its values are ambiguous, with the
-        options that would resolve the ambiguity.
+        Boundaries must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
+        binary map is True where nonzero, whatever the `cut`. Raises DataError if the values are
+        ambiguous, with the options that would resolve the ambiguity.
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
@@ -138,10 +136,7 @@ class ReadOptions:
         If one mask goes up to 1 (flag UNIT), for example, and another one up to 255 (WHITE), their
         scales differ. FAINT means that no value reaches the threshold, STRONG that one does, GRAY
         that there are many values, and FEW, with the distinct values as `levels`, that a third
-        value may mean void.
-
-        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
-        or "".
+        value may mean void. `binary` is the value of `is_binary`.
         """
         top = values.max(initial=0)
         flags = Values.NOTHING
@@ -175,13 +170,9 @@ class ReadOptions:
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield advice for an ambiguous map: one option for each meaning that its values may have.
 
-        - One or two values between 0 and white may be void, if the metric has an option for void.
-        - Integers may be numbers of objects or labels of classes, if a mask is expected, and region
-          or class labels, if boundaries are expected.
-        - Values may be gray levels. Predictions are then to be normalised, and ground truth is to
-          be thresholded at one half, if any value reaches half of white.
-
-        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
+        These are void, numbers of objects, labels of classes or regions, and gray levels, which are
+        to be normalised in predictions and thresholded in ground truth. `levels` are the distinct
+        values of the map `values`, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
         are_integers = values.dtype.kind in "iu"
@@ -213,9 +204,8 @@ class ReadOptions:
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        `images` has the evidence of each ground truth if `self.truth` is True, otherwise of each
-        prediction: flags of its values before thresholding. `others` is that of the other side. A
-        problem names one file as an example.
+        `images` has the evidence of each image of the side that these options read, and `others`
+        that of the other side. A problem names one file as an example.
         """
         side, values = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
         # A third value of a mask may mean void or gray, and no mask is clearly gray by many values
@@ -277,9 +267,8 @@ class ReadOptions:
     ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators per image".
 
-        `images` has the `Evidence` of each image (at least one): flags of its values, and `maps`,
-        its number of annotators. `layout` is the number of files per image. `forms` are the storage
-        formats of the predictions, such as "soft8" for uint8; only soft maps need them.
+        `images` has the evidence of each image (at least one). `forms` are the storage formats of
+        soft predictions, such as "soft8" for uint8.
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
@@ -300,14 +289,13 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
-        number, noun, tail = str(len(images)), "file", ""
+        number = counted(len(images), "file")
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
             low, high = min(n_annotators), max(n_annotators)
-            number, noun, tail = str(high), "annotator", " per image"
-            if low < high:
-                number = f"{low}-{high}"
-        phrases.append(f"{number} {noun}{'' if number == '1' else 's'}{tail}")
+            span = f"{low}-" if low < high else ""
+            number = f"{span}{counted(high, 'annotator')} per image"
+        phrases.append(number)
         if arrangement := layout.describe():
             phrases[-1] += f" ({arrangement})"
         return ", ".join(phrases)
@@ -343,9 +331,7 @@ class Readings(NamedTuple):
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
         """Check that the values in the files of a set have one meaning.
 
-        `records` has the record of each image, with the evidence of its prediction and of its
-        ground truth: flags such as FAINT (all values are almost 0, unlike STRONG), NARROW (faint,
-        and at most the white of fewer bits), DARK (darker on the ground truth) and LIGHT. Yields
+        `records` has the record of each image, with the evidence of both sides. Yields
 
         - a Problem, an error, if the values have no single meaning, or soft maps are almost 0
         - an InputWarning if nothing is predicted in any image, or some predictions are NARROW
@@ -417,9 +403,7 @@ class Readings(NamedTuple):
     ) -> str:
         """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
-        The predictions are left out if there are none, for example when annotators are scored
-        against each other. Returns "" if there are no images, or if an image has no evidence, as
-        in reference runs.
+        Returns "" if there are no images, or if an image has no evidence, as in reference runs.
         """
         preds, gts, forms = [], [], []
         for record in records:
@@ -427,7 +411,7 @@ class Readings(NamedTuple):
             if not gt.maps:
                 return ""
             gts.append(gt)
-            if record.form not in ("none", "humans"):
+            if record.form not in ("none", "humans"):  # humans: annotators against each other
                 preds.append(pred)
                 forms.append(record.form)
         if not gts:
@@ -443,9 +427,8 @@ def check_all_values(
 ) -> list[InputWarning]:
     """Check with `Readings.check_values` that the values of a set have one meaning for each metric.
 
-    `readings` has one item per metric, and `records` one per image. Returns the distinct warnings.
-    Raises one DataError with all problems. A problem of several metrics is listed once, with the
-    fixes that each of them suggests.
+    Returns the distinct warnings. Raises one DataError with all problems; one of several metrics is
+    listed once, with the fixes that each of them suggests.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -471,8 +454,7 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
-    `top` is the largest value in the set, and `form` the storage format of the map that has it:
-    white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
+    `top` is the largest value in the set, and `form` the storage format of the map that has it.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
@@ -497,9 +479,9 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     - Any other mask is gray: True above the threshold or, if `inclusive`, at or above it.
 
     The threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
-    floats; None means one half. `what` names the mask in errors. Raises DataError for gray levels
-    outside 0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are
-    all at or below the threshold, because their scale is unknown.
+    floats; None means one half. Raises DataError for gray levels outside 0 .. white, for other
+    integer dtypes and, unless `inclusive`, for gray integers that are all at or below the
+    threshold, because their scale is unknown.
     """
     if values.dtype == bool:
         return values

@@ -11,8 +11,9 @@ from sklearn.metrics import auc
 import bsdsbench as bb
 from bsdsbench.images import Lines
 from bsdsbench.loaders.formats.line_files import (
+    GRID,
     _draw_annotated_lines,
-    _draw_predicted_lines,
+    draw_lines,
     parse_annotated_lines,
 )
 from bsdsbench.metrics import registry
@@ -87,7 +88,7 @@ def lines_of(shape):
 
 def wires(image_id, rng, shape):
     lines, drawn, annotated = lines_of(shape)
-    soft, ends = _draw_predicted_lines(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
+    soft, ends = draw_lines(Lines(lines, drawn), shape, GRID), annotated[:, [1, 0, 3, 2]]
     mine = Lines(lines, drawn, np.column_stack([lines[:, :2], drawn]))
     points = np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)])
     parsed = parse_annotated_lines({"lines": annotated, "size": np.array(shape)}, Path())

@@ -9,8 +9,9 @@ from scipy.io import savemat
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
+from bsdsbench.images import Lines
 from bsdsbench.loaders.formats.depth_files import binarise_matte
-from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
+from bsdsbench.loaders.formats.line_files import GRID, _draw_annotated_lines, draw_lines
 from bsdsbench.loaders.formats.line_files import _sample_line as samples
 from bsdsbench.loaders.formats.pictures import read_arrays
 from bsdsbench.loaders.pairing import Pair
@@ -65,13 +66,13 @@ def test_predicted_lines_in_any_form(read, more):
     assert found.lines.ends.tolist() == ENDS.tolist()
     assert found.lines.scores.tolist() == SCORES.tolist()
     assert (found.lines.junctions, found.lines.grid) == (None, None)
-    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS, SCORES, (20, 30), (128, 128)))
+    assert np.array_equal(found.soft, draw_lines(Lines(ENDS, SCORES), (20, 30), GRID))
 
 
 def test_a_grid_and_values_at_their_limits(read):
     found = read("lines", True, LINES | {"grid": [40, 70]})
     assert found.lines.grid == (40, 70)
-    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS, SCORES, (20, 30), (40, 70)))
+    assert np.array_equal(found.soft, draw_lines(Lines(ENDS, SCORES), (20, 30), (40, 70)))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,8 @@ def test_a_grid_and_values_at_their_limits(read):
 )
 def test_lines_repeat_from_the_first_score_on(read, scores, count):
     found = read("lines", True, {"lines": ENDS, "score": scores})
-    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS[:count], scores[:count], (20, 30)))
+    drawn = draw_lines(Lines(ENDS[:count], np.array(scores[:count])), (20, 30), GRID)
+    assert np.array_equal(found.soft, drawn)
     assert len(found.lines.ends) == 3
 
 

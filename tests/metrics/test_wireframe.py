@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
+from bsdsbench.loaders.formats.line_files import GRID, _draw_annotated_lines, draw_lines
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of
@@ -34,7 +34,7 @@ def lines_of(seed, count=14):
 @given(st.integers(0, 10_000))
 def test_drawn_lines_are_those_of_the_loops(seed):
     lines, scores, annotated = lines_of(seed, 6)
-    drawn = _draw_predicted_lines(lines.reshape(-1, 4)[:4], scores[:4], SHAPE)
+    drawn = draw_lines(Lines(lines.reshape(-1, 4)[:4], scores[:4]), SHAPE, GRID)
     for cut in (0.0, 0.5, 0.95):
         kept = slow.kept(lines.reshape(-1, 4)[:4], scores[:4], cut)
         np.testing.assert_array_equal(drawn > cut, slow.predicted(kept, *SHAPE))

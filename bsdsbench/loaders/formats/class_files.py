@@ -21,9 +21,8 @@ def read_predicted_classes(
     """Read an image's predicted classes from its files `paths`.
 
     One file holds labels (H, W), class maps (C, H, W) or, if `options.kind` is Kind.MASK, a mask,
-    which is binarised. Several files hold one map (H, W) per class. `read` returns the bytes of a
-    file. If a mask is binarised, the prediction also holds the `evidence` of its original values,
-    with which the binarisation of all masks of a set is checked.
+    which is binarised. Several files hold one map (H, W) per class. The prediction of a binarised
+    mask also holds the `evidence` of its original values.
     """
     maps: list[Map] = []  # one per file
     mask_options = options if options and options.kind is Kind.MASK else None
@@ -80,7 +79,7 @@ def class_parts(array: Map) -> dict[str, object]:
     """Convert an array of annotated classes to a keyword argument of GroundTruth.
 
     An array (H, W), or a non-binary (1, H, W), gives "labels". A binary array (C, H, W) gives
-    "class_boundaries", True where nonzero. Raises FaultError for any other array.
+    "class_boundaries", True where nonzero.
     """
     if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
         array = pictures.to_plane(array, "label map")
@@ -101,9 +100,6 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     "class_boundaries", they are replaced in place: the boundaries of a class become the union of
     the outlines of its instances, as in SEAL's code. In SBD's refined annotations, Boundaries has
     one outline per class instead, and Categories is unused.
-
-    Raises FileFormatError if the numbers of outlines and categories differ, or if a category is not
-    a class of "class_boundaries".
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with errors_naming(file, "instances"):

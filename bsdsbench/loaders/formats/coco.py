@@ -69,9 +69,8 @@ class CocoItems:
         """Read a COCO file, and return its annotations: image id -> annotations of the image.
 
         The ground truth must be read first, because it lists the images and the categories, which
-        are stored in `images` and `categories`. A panoptic file has one annotation per image, which
-        lists the segments of a PNG. Raises FileFormatError if an annotation names an image that the
-        ground truth does not list, or if a panoptic file does not have one annotation per image.
+        are stored in `images` and `categories`. A panoptic file must have one annotation per image,
+        which lists the segments of a PNG.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -90,8 +89,14 @@ class CocoItems:
             # A file of predictions that lists no annotations is panoptic if the ground truth is
             if not (entries or is_list or is_truth):
                 entries = chain.from_iterable(self.gt.values())
-            if _are_panoptic(entries):
-                self._check_panoptic(by_image)
+            images = self.images if _are_panoptic(entries) else {}
+            for image_id, (name, _) in images.items():
+                of_image = by_image.get(image_id, [])
+                if len(of_image) != 1:
+                    fault = f"image {image_id} ({show(name)}) has {len(of_image)} entries"
+                    raise FaultError(f"{fault}, expected one per image in a panoptic file")
+                if not isinstance(segments := _get_field(of_image[0], "segments_info"), list):
+                    raise FaultError(f"segments_info {segments!r:.40}, expected a list of segments")
         scores = [] if is_truth else [entry.get("score", 1) for entry in chain(*by_image.values())]
         n_low = sum(isinstance(score, int | float) and score < _SHOWN for score in scores)
         if n_low >= 10 and 3 * n_low > len(scores):
@@ -99,58 +104,38 @@ class CocoItems:
             warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=_KEEP))
         return by_image
 
-    def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
-        """Raise FaultError unless every image has exactly one entry, with segments_info."""
-        for image_id, (name, _) in self.images.items():
-            entries = by_image.get(image_id, [])
-            if len(entries) != 1:
-                fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
-                raise FaultError(f"{fault}, expected one per image in a panoptic file")
-            if not isinstance(segments := _get_field(entries[0], "segments_info"), list):
-                raise FaultError(f"segments_info {segments!r:.40}, expected a list of segments")
-
     def __len__(self) -> int:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        Each annotated mask that has a bounding box in the file is compared with it. If more than
-        half of the masks are not in their boxes, a warning is issued at the end, because rows and
-        columns may be exchanged.
+        A warning is issued at the end if more than half of the annotated masks that have a bounding
+        box are not in it, because rows and columns may be exchanged.
         """
-        # `_draw` counts the annotated masks that have a box, and those that are not in theirs
+        # `_read_segments` counts the annotated masks that have a box, and those not in theirs
         self.n_boxes = self.n_misfits = 0
-        for image_id, (name, _) in self.images.items():
-            gt = self._draw(image_id, is_truth=True, annotated=[])
-            # Where segments overlap, the one drawn later is seen. Predicted segments that equal
-            # annotated ones are drawn in their order, so that equal segments give equal maps
-            pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
-            yield name, pred.label_map, gt.label_map
+        for image_id, (name, shape) in self.images.items():
+            label_maps: list[LabelMap] = []  # the annotated one, then the predicted one
+            segments: list[_Segment] = []  # in drawing order
+            for is_truth in (True, False):
+                path = self.gt_path if is_truth else self.pred_path
+                entries = (self.gt if is_truth else self.pred).get(image_id, [])
+                annotated, segments = segments, []
+                label_map = np.zeros(shape, np.int32)
+                with errors_naming(path, "a COCO file"):
+                    if _are_panoptic(entries[:1]):
+                        label_map = self._read_panoptic(entries[0], shape, path, is_truth)
+                    else:
+                        segments = self._read_segments(entries, shape, is_truth)
+                for segment in _reorder_exact(annotated, segments):
+                    label_map[segment.mask] = segment.value
+                label_maps.append(label_map)
+            yield name, label_maps[1], label_maps[0]
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
-
-    def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
-
-        annotated: the annotated segments of the image in drawing order, [] for the annotated map.
-            Predicted segments that equal some of them are drawn in the same order.
-
-        For a panoptic file, the map is read from a PNG, and no segments are returned.
-        """
-        path = self.gt_path if is_truth else self.pred_path
-        entries = (self.gt if is_truth else self.pred).get(image_id, [])
-        _, shape = self.images[image_id]
-        with errors_naming(path, "a COCO file"):
-            if _are_panoptic(entries[:1]):
-                return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
-            segments = _reorder_exact(annotated, self._read_segments(entries, shape, is_truth))
-        label_map = np.zeros(shape, np.int32)
-        for segment in segments:
-            label_map[segment.mask] = segment.value
-        return _Drawing(label_map, segments)
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
         """Return a protocol for these label maps, with the categories as classes.
@@ -173,15 +158,12 @@ class CocoItems:
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
     ) -> list[_Segment]:
-        """Decode the segments of an image, and return them in drawing order.
+        """Decode the segments of an image, and sort them so that later ones cover earlier ones.
 
-        Segments drawn later cover earlier ones. Crowds (groups of objects annotated as one mask)
-        come first, then the others by ascending score, which is 1 in ground truth and for
-        predictions without a score. Among equal scores, larger masks come first.
-
-        Annotated masks are compared with their bounding boxes, because masks that are not in theirs
-        may have exchanged rows and columns: `n_boxes` is increased by the number of masks with a
-        box, and `n_misfits` by the number of those that do not fit it.
+        Crowds (groups of objects annotated as one mask) come first, then the others by ascending
+        score, which is 1 in ground truth and for predictions without a score. Among equal scores,
+        larger masks come first. Annotated masks with a bounding box are counted in `n_boxes`, and
+        those that do not fit theirs in `n_misfits`.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -209,9 +191,7 @@ class CocoItems:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
         `entry` is the image's annotation in the JSON file `path`; it names the PNG, which is in the
-        folder named like the file, and lists its segments. In the label map, their values are
-        class * DIVISOR + instance. Pixels without a segment are of the ignored class (the number
-        after the last category) in ground truth, and background (0) in predictions.
+        folder named like the file, and lists its segments.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
@@ -246,8 +226,6 @@ class CocoItems:
         Both are counted from 1: the third annotation of an image (`number`), of the second
         category, has the value 20003. A ground-truth crowd is not scored as an object: it gets the
         ignored class, which follows the last category, and the instance DIVISOR - class.
-
-        Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
         """
         category = _get_id(annotation, "category_id", self.categories, "categories")
         if number >= DIVISOR:
@@ -257,13 +235,6 @@ class CocoItems:
             ignored_class = len(self.categories) + 1
             return ignored_class * DIVISOR + DIVISOR - class_number
         return class_number * DIVISOR + number
-
-
-class _Drawing(NamedTuple):
-    """A label map, and its segments in drawing order ([] if it was read from a panoptic PNG)."""
-
-    label_map: LabelMap
-    segments: list[_Segment]
 
 
 class _Segment(NamedTuple):
@@ -284,8 +255,8 @@ class _Segment(NamedTuple):
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return {image id: (name, (rows, columns))} of the "images" of a COCO file.
 
-    The name is the file name without its suffix, or the id if there is no file name. Names include
-    the folders if some names would otherwise be equal.
+    The name is the file name without its suffix, with the folders if some names would otherwise be
+    equal, or the id if there is no file name.
     """
     if not images:
         raise FaultError("lists no images, expected at least one")
@@ -311,7 +282,7 @@ def _read_categories(categories: list[Entry]) -> dict[int | float | str, str]:
     """Return the name of each category by its id, in ascending order of the ids.
 
     A name that several categories share is followed by the id, as in "person (1)". A category
-    without a name is called by its id. Raises FaultError if an id is listed twice.
+    without a name is called by its id.
     """
     names: dict[int | float | str, str] = {}
     for category in categories:
@@ -342,7 +313,7 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
     segments that equal annotated ones (in category and pixels) exchange places among themselves to
     have the annotated order; all other segments stay where they are.
     """
-    if not annotated:
+    if not annotated:  # as for the annotated segments themselves
         return predicted
     rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
     contents = [segment.content() for segment in predicted]
@@ -355,12 +326,11 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
 
 
 def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
-    """Raise FaultError unless a panoptic PNG and its JSON file have the same segments.
+    """Raise FaultError unless a panoptic PNG and its JSON file `path` have the same segments.
 
-    `drawn_ids` are the distinct ids in the PNG, and `listed_ids` those in the JSON file `path`,
-    which must list each once. The id 0 is void and not checked.
+    `drawn_ids` are the distinct ids in the PNG, and `listed_ids` those in the file, once each.
     """
-    for segment_id in {*drawn_ids, *listed_ids} - {0}:
+    for segment_id in {*drawn_ids, *listed_ids} - {0}:  # 0 is void
         n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
         if not is_drawn or n_listed != 1:
             presence = "is" if is_drawn else "is not"
@@ -382,9 +352,9 @@ def _get_field(entry: Entry, name: str) -> Any:
 
 
 def _get_id(entry: Entry, name: str, known: Collection[object], what: str) -> Any:
-    """Return the id in the field `name` of an entry, or raise FaultError if it is not in `known`.
+    """Return the id in the field `name` of an entry; FaultError if it is not in `known`.
 
-    `what` is a noun for the known ids in the message, such as "categories".
+    `what` is a noun for the known ids, such as "categories".
     """
     value = _get_field(entry, name)
     if not isinstance(value, int | float | str) or value not in known:
@@ -404,9 +374,8 @@ def _is_crowd(annotation: Entry) -> bool:
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
     """Return True if the annotated box of a mask plausibly belongs to it.
 
-    It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it. The
-    annotated box of four numbers is read both as x, y, width, height, which is COCO's format, and
-    as x, y, x, y of two opposite corners. It is enough if one of them fits.
+    It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it, read
+    as x, y, width, height, which is COCO's format, or as x, y, x, y of two opposite corners.
     """
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     # Corners (x, y) of the mask's bounding box; the upper ones are exclusive
@@ -448,8 +417,7 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape` (H, W).
 
     The segmentation is a list of polygons, whose union is the mask, or a dict with the "size" of
-    the image and "counts", the run lengths of the mask. An empty list gives an empty mask. Polygons
-    need pycocotools.
+    the image and "counts", the run lengths of the mask. Polygons need pycocotools.
     """
     if "segmentation" not in annotation and "bbox" in annotation:
         has = f"an annotation of image {annotation['image_id']} has only a box"
@@ -480,10 +448,7 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
 
     The runs go down one column after another, and are alternately outside and inside the mask. The
     first run is outside, and may have length 0. `counts` are the lengths: a list of numbers, or
-    COCO's compressed text.
-
-    Raises FaultError, with `where` at the start of the message, if the lengths do not add up to the
-    number of pixels. pycocotools would leave the missing pixels undefined.
+    COCO's compressed text. pycocotools would leave missing pixels undefined.
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)  # [-1] if invalid
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()

@@ -39,7 +39,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
 
     In a MATLAB 7.3 file, which is HDF5 too, cells become lists, structs dicts, and the axes of
     arrays, which MATLAB stores reversed, are put right. Arrays that other programs wrote keep their
-    axes. Internal variables ("#...") are left out. Raises FaultError if h5py is not installed.
+    axes. Internal variables ("#...") are left out.
     """
     try:
         import h5py
@@ -55,9 +55,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
     with h5py.File(file_id) as file:
         is_matlab = data.startswith(MATLAB_HEADER)
         converter = _Converter(file, has_reversed_axes=is_matlab, decoded_bytes=DecodedBytes())
-        converter.decoded_bytes.add(len(file) * _ITEM_BYTES)  # limits the number of variables
-        names = [name for name in file if not name.startswith("#")]
-        return {name: converter.convert(_follow_hard_link(file, name), 0) for name in names}
+        return converter.convert_items(file, depth=0)
 
 
 @dataclass
@@ -70,22 +68,32 @@ class _Converter:
     has_reversed_axes: bool
     decoded_bytes: DecodedBytes
 
-    def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a group of a MATLAB file, at the nesting level `depth`.
+    def convert_items(self, group: h5py.Group, depth: int) -> dict[str, object]:
+        """Convert the items of a group, at this nesting level, to a dict by name."""
+        import h5py
 
-        A struct becomes a dict, a struct array a list of dicts, and any other group None.
+        self.decoded_bytes.add(len(group) * _ITEM_BYTES)  # limits the number of items
+        items: dict[str, object] = {}
+        for name in group:
+            if depth == 0 and name.startswith("#"):  # MATLAB's own
+                continue
+            # A soft or external link may lead to another place or file
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise FaultError(f"variable {show(name)!r} is a link, expected data")
+            items[name] = self.convert(group[name], depth)
+        return items
+
+    def convert_group(self, group: h5py.Group, depth: int) -> object:
+        """Convert a group: a struct to a dict, a struct array to a list of dicts, others to None.
 
         A struct array is stored as one list of values per field. A struct with fields that are
         cells looks alike, but a cell has the attribute MATLAB_class, and such a list has not.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
-        self.decoded_bytes.add(len(group) * _ITEM_BYTES)
-        fields: dict[str, object] = {}
+        fields = self.convert_items(group, depth + 1)
         lists: list[list[object]] = []  # the fields that may belong to a struct array
-        for name in group:
-            value = self.convert(_follow_hard_link(group, name), depth + 1)
-            fields[name] = value
+        for name, value in fields.items():
             if isinstance(value, list) and CLASS not in group[name].attrs:
                 lists.append(value)
         if len(lists) < len(fields) or len(set(map(len, lists))) != 1:  # a single struct
@@ -96,10 +104,9 @@ class _Converter:
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
-        Groups go to `convert_group`. Cells become lists, and numeric data sets arrays. Text,
-        function handles and objects become None. If MATLAB marks an item as empty, a cell becomes
-        [], and any other item an array of shape (0, 0). Raises FaultError if `depth` exceeds
-        MAX_DEPTH, or if the data are in another file or unsafe to read.
+        Cells become lists, and numeric data sets arrays. Text, function handles and objects become
+        None. If MATLAB marks an item as empty, a cell becomes [], and any other item an array of
+        shape (0, 0).
         """
         import h5py
 
@@ -133,23 +140,11 @@ class _Converter:
         return array.astype(target, copy=False)
 
 
-def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-    """Return the item `name` of a group, or raise FaultError if it is a soft or external link.
-
-    Such links may lead to other places of the file, or to other files.
-    """
-    import h5py
-
-    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise FaultError(f"variable {show(name)!r} is a link, expected data")
-    return group[name]
-
-
 def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError if a data set in an HDF5 file is unsafe to read.
 
-    Only unfiltered data, or gzip with or without shuffle, is accepted. The size and the number of
-    chunks are limited, and each compressed chunk is decoded once to check that its size is right.
+    Its size and number of chunks are limited, and each compressed chunk is decoded once to check
+    that its size is right.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]  # their ids

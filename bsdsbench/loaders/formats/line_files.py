@@ -40,18 +40,13 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return the coordinates in the array `name` as float64 (N, width).
+    """Return the coordinates in the array `name` as float64 (N, width), without types and scores.
 
-    `width` is the number of coordinates of one item:
-
-    - 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
-    - 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
-
-    Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
-    if a coordinate is NaN or has an absolute value of FAR or more.
+    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
+    - width 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
     """
     array = _find_numbers(arrays, name)
-    places = array[..., :2] if array.ndim == 3 or width == 2 else array  # no types and scores
+    places = array[..., :2] if array.ndim == 3 or width == 2 else array
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:
@@ -68,10 +63,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the size in the array `name`, (rows, columns) as integers; None if it is absent.
-
-    Raises FaultError unless its first two numbers are positive whole numbers.
-    """
+    """Return the size in the array `name`, (rows, columns) as integers; None if it is absent."""
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -83,10 +75,8 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted lines of a file to keyword arguments of Prediction.
 
-    The result has two entries. "lines" is a Lines with the line ends in the file's grid
-    coordinates, the scores, the junctions with their scores (None if the file has none), and the
-    size of the grid (None if the file does not give it). "soft" is a map of the lines drawn at the
-    image size `shape`, float64 (H, W). Raises FaultError if a score is outside [0, 1].
+    "lines" is a Lines with ends and junctions in the file's grid coordinates. "soft" is a map of
+    the lines drawn at the image size `shape`, float64 (H, W).
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -104,32 +94,35 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
     A pixel gets the highest score of the lines through it, and 0 without a line. Line ends are in
-    units of `grid` (rows, columns).
+    units of `grid` (rows, columns); points outside are moved to the border of the map.
 
     Wireframe networks return a list of fixed length, which they fill by repeating their lines from
     the first one on. So the list is cut before the first later line with the same score as the
     first line.
+
+    >>> draw_lines(Lines(np.array([[64, 0, 64, 64]]), np.array([0.9])), (2, 4), GRID).tolist()
+    [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)  # before the list repeats
-    return _draw_predicted_lines(lines.ends[:n_drawn], lines.scores[:n_drawn], shape, grid)
+    in_image = lines.ends[:n_drawn] * np.array([*shape, *shape]) / np.array([*grid, *grid])
+    best = np.zeros(shape)
+    for line, score in zip(in_image, lines.scores[:n_drawn], strict=True):
+        points = _sample_line(line[:2], line[2:])  # (n, 2), about one pixel apart
+        # Counted from 1, the pixel of coordinate p is floor(p), which is p - 0.5 rounded half up,
+        # and at least 1. Counted from 0, it is one less
+        pixels = np.clip(_round_half_up(points - 0.5), 1, np.array(shape)) - 1
+        rows, columns = pixels.T
+        best[rows, columns] = np.maximum(best[rows, columns], score)
+    return best
 
 
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    `arrays` are the variables of the file by name:
-
-    - lines (N, 4): the two ends x, y, x, y of each line, in pixels counted from 1
-    - size (rows, columns), optional: the size of the image; by default it is read from the image
-      that belongs to the file `path`
-    - grid (rows, columns), optional: the size of the grid; by default GRID
-    - lpos, optional: the lines in grid coordinates, row, column, row, column; by default `lines` is
-      scaled to the grid
-    - junc, optional: the junctions in grid coordinates
-
-    In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
-    with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
+    The variables are described above; `grid` (rows, columns) is GRID by default, and `lpos` is by
+    default `lines` scaled to it. "boundaries" has one bool map (H, W) with `lines` drawn, and
+    "lines" is a Lines with ends and junctions in grid coordinates. All its scores are 0.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -155,8 +148,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _read_image_size(path: Path) -> _Size:
     """Return the size (rows, columns) of the image that belongs to an annotation file.
 
-    The image of the file FOLDER/ID.mat is FOLDER/../images/ID with any suffix in IMAGE_SUFFIXES,
-    such as ".png". Raises FaultError if there is none.
+    The image of the file FOLDER/ID.mat is FOLDER/../images/ID with any suffix of images.
     """
     from PIL import Image
 
@@ -171,9 +163,8 @@ def _read_image_size(path: Path) -> _Size:
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted oriented edges of a file to keyword arguments of Prediction.
 
-    The result has the edge strength as "soft" and the orientation of the edges in radians as
-    "angles", both (H, W). They are the variables `edge` and `ori` of the file, or the fields with
-    these names of a struct `edge_ori`. `shape` is unused (common signature of the parsers).
+    "soft" has the strength of the edges and "angles" their orientation in radians, both (H, W).
+    `shape` is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
     edge, orientation = _find_numbers(struct, "edge"), _find_numbers(struct, "ori")
@@ -192,8 +183,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       (H, W, 2) with the edge map [..., 0] and the angles [..., 1]
     - edge and ori: the edge map and the angles, (H, W) of one annotator or (A, H, W) of several
 
-    `path` is unused (common signature of the parsers). Raises FaultError if there are no
-    annotators, or if the values of an edge map are not whole numbers.
+    `path` is unused (common signature of the parsers).
     """
     edges: Any
     angles: Any
@@ -226,8 +216,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
     A fragment is an array of 1-based, column-major (MATLAB) pixel indices. `edges` is a struct with
-    the fragments in its field "indices", a list of fragments, or a single fragment. Raises
-    FaultError if a fragment is not numeric, or has an index outside the map.
+    the fragments in its field "indices", a list of fragments, or a single fragment.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)  # one entry per pixel, column after column
@@ -298,31 +287,6 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
         rows, columns = pixels.T
         drawn[rows, columns] = True
     return drawn
-
-
-def _draw_predicted_lines(
-    lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
-) -> F8:
-    """Draw predicted lines as a float64 (H, W) map; a pixel gets the highest score of its lines.
-
-    - lines: (N, 4) row, column, row, column of the two ends, in units of `grid` (rows, columns)
-    - scores: (N,) in [0, 1]; pixels without a line get 0
-    - shape: (H, W) of the map; points outside are moved to its border
-
-    >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
-    [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
-    """
-    best = np.zeros(shape)
-    in_grid = np.asarray(lines, np.float64).reshape(-1, 4)
-    in_image = in_grid * np.array([*shape, *shape]) / np.array([*grid, *grid])
-    for line, score in zip(in_image, np.asarray(scores, np.float64), strict=True):
-        points = _sample_line(line[:2], line[2:])  # (n, 2), about one pixel apart
-        # Counted from 1, the pixel of coordinate p is floor(p), which is p - 0.5 rounded half up,
-        # and at least 1. Counted from 0, it is one less
-        pixels = np.clip(_round_half_up(points - 0.5), 1, np.array(shape)) - 1
-        rows, columns = pixels.T
-        best[rows, columns] = np.maximum(best[rows, columns], score)
-    return best
 
 
 def _round_half_up(values: F8) -> I8:

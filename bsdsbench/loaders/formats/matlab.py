@@ -46,8 +46,7 @@ def decode_mat(data: bytes) -> dict[str, object]:
     dict, and a struct array a list of dicts. Text, objects and function handles become None.
 
     Before version 7.3, a file has a header of 128 bytes, whose last two give the byte order, and
-    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored. Raises
-    FaultError if the file is damaged or not a MATLAB file.
+    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
     """
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
@@ -125,10 +124,7 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Decompress the data of a compressed element, and return the one element inside.
-
-        The data begin with the tag of the element inside, its type and size, which must be right.
-        """
+        """Decompress the data of a compressed element, and return the one element inside."""
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
         except ImportError:
@@ -146,12 +142,11 @@ class _Reader:
         return _Element(kind, memoryview(raw)[TAG_BYTES:])
 
     def read_variable(self, depth: int) -> _Variable:
-        """Read the array, cell or struct at the current position.
+        """Read the array, cell or struct at the current position, at the nesting level `depth`.
 
         It consists of the elements flags, dimensions, name and values. The first word of the flags
         has the array class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Unsupported
-        classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
-        Raises FaultError for complex, damaged or too deeply nested variables.
+        classes, such as function handles, give None.
         """
         flag_words, dimensions = self.read_numbers(), self.read_numbers()  # in this order
         name = bytes(self.read_element().body).decode("latin-1")
@@ -167,8 +162,19 @@ class _Reader:
         value: Any = None
         if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")
-        if array_class in CLASSES:  # numbers; the dtype "?" is bool
-            value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[array_class]))
+        if array_class in CLASSES:  # numbers of any stored type; the dtype "?" is bool
+            dtype = np.dtype("?" if is_logical else CLASSES[array_class])
+            check_size(shape, dtype.itemsize)
+            value = self.read_numbers()
+            if value.size != math.prod(shape):
+                size = " x ".join(map(str, shape))
+                raise FaultError(f"an array of {size} with {value.size} values, {EXPECTED_INTACT}")
+            if value.dtype != dtype:
+                self.decoded_bytes.add(value.size * dtype.itemsize)
+                # A damaged file may hold doubles outside the range of `dtype`, which must not warn
+                with np.errstate(invalid="ignore"):
+                    value = value.astype(dtype)
+            value = value.reshape(shape, order="F")
         elif array_class == SPARSE:
             value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
         elif array_class == CELL:
@@ -176,20 +182,6 @@ class _Reader:
         elif array_class == STRUCT:
             value = self.read_struct(math.prod(shape), depth)
         return _Variable(name, value)
-
-    def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read numbers of any stored type as a column-major array of this `shape` and `dtype`."""
-        check_size(shape, dtype.itemsize)
-        stored = self.read_numbers()
-        if stored.size != math.prod(shape):
-            size = " x ".join(map(str, shape))
-            raise FaultError(f"an array of {size} with {stored.size} values, {EXPECTED_INTACT}")
-        if stored.dtype != dtype:
-            self.decoded_bytes.add(stored.size * dtype.itemsize)
-            # A damaged file may hold doubles outside the range of `dtype`, which must not warn
-            with np.errstate(invalid="ignore"):
-                stored = stored.astype(dtype)
-        return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Read a sparse matrix as a dense array of `shape`.
@@ -216,9 +208,7 @@ class _Reader:
     def read_items(self, count: int, depth: int) -> list[object]:
         """Return the values of `count` items of a cell or struct, at the nesting level `depth`.
 
-        Each item is a nested variable: an element of the type MATRIX. One without data is an empty
-        array (0, 0). Raises FaultError for damaged items, and if there are too many for the data
-        or, with the items of the rest of the file, for the memory that a file may take.
+        Each item is an element of the type MATRIX. One without data is an empty array (0, 0).
         """
         # In the file, an item takes at least the bytes of a tag, which begins every element
         n_left = len(self.data) - self.position
@@ -226,29 +216,26 @@ class _Reader:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
         # In memory, an item takes at least _ITEM_BYTES. The counter raises at the limit for a file
         self.decoded_bytes.add(count * _ITEM_BYTES)
-        values = []
+        values: list[object] = []
         for _ in range(count):
             kind, body = self.read_element()
             if kind != MATRIX:
                 raise FaultError(f"a damaged cell or struct, {EXPECTED_INTACT}")
-            value: object = np.zeros((0, 0))
-            if len(body):
-                item_reader = _Reader(body, self.order, self.decoded_bytes)
-                value = item_reader.read_variable(depth + 1).value  # refuses too deep a level
-            values.append(value)
+            item = _Reader(body, self.order, self.decoded_bytes)
+            # `read_variable` refuses too deep a level
+            values.append(item.read_variable(depth + 1).value if len(body) else np.zeros((0, 0)))
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
-        """Read a struct array of `count` structs, at the nesting level `depth`.
+        """Read a struct array of `count` structs: a dict if it is one, otherwise a list of dicts.
 
         It is stored as the length of a field name, the field names, padded with zeros to this
-        length, and the field values, struct by struct. Returns a dict if `count` is 1, otherwise a
-        list of dicts; [] if there are no fields. Raises FaultError if the struct is damaged.
+        length, and the field values, struct by struct. Without fields, it is [].
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)
-        is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
         # MATLAB's names have up to 63 characters and a zero
+        is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
         if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])

@@ -66,8 +66,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
     A row must have at least `least` numbers (None: all); missing ones become NaN. Empty lines and
     lines that start with # or % are ignored, and commas count as spaces, unless they are decimal
-    marks (`with_decimal_points`). Raises FileFormatError if a row is too short or holds other text,
-    or if there are no rows.
+    marks (`with_decimal_points`).
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -95,9 +94,8 @@ def _check_shares(name: str, rows: F8) -> None:
     """Check recall, precision, F and covering in the rows (N, columns) of the table `name`.
 
     In a curve, an undefined precision where nothing is found becomes 0 in place, as the official
-    program writes it. Raises FaultError for any other NaN in a curve, and for a value above 1.
-    Gives an InputWarning if recall rises and precision falls with a threshold from 0 to 1, as if
-    their columns were exchanged.
+    program writes it. Gives an InputWarning if recall rises and precision falls with a threshold
+    from 0 to 1, as if their columns were exchanged.
     """
     if name.startswith(("eval_bdry", "eval_cover")):
         shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
@@ -124,8 +122,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
     """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
 
     A row has a threshold and four pixel counts: matched and all pixels of the ground truth, matched
-    and all pixels of the prediction. Raises FileFormatError if they are no whole numbers, or if
-    the ground truth changes with the threshold in place of the prediction.
+    and all pixels of the prediction.
     """
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]  # (T, 4)
@@ -148,10 +145,9 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     eval_bdry.txt has a 9th column only if SBD's programs wrote it. In its rows of 4 to 6 numbers,
     the columns from the 5th on are NaN, because their meaning differs between programs.
 
-    The key "ev1" maps image ids to MatchCounts. They are read from ID_ev1.txt in the folder, or in
-    its subfolder per_image or nms-eval (edges toolbox); the last of these files is used.
-
-    Raises FileFormatError if there is none of these files, or if one is damaged.
+    The key "ev1" maps image ids to MatchCounts, of ID_ev1.txt in the folder, or in its subfolder
+    per_image or nms-eval (edges toolbox); the last of these files is used. Raises FileFormatError
+    if there is none of these files, or if one is damaged.
     """
     root = Path(folder)
     tables = {}
@@ -183,9 +179,6 @@ def format_boundary_tables(
 ) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of the official boundary tables of a run.
 
-    These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for each
-    of the N images.
-
     - score: the run's score, with its curve, ods, ois and ap
     - matches: (N, T, 4), the counts of the images `ids` at T `thresholds`: matched and all
       ground-truth pixels, matched and all predicted pixels
@@ -213,10 +206,9 @@ def format_boundary_tables(
 
 
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of ID_ev1.txt for each of N images.
+    """Yield the text of ID_ev1.txt for each of N images, a threshold and its four counts per line.
 
-    A line has a threshold and its four counts in `matches` (N, T, 4), each as by C's "%10g", with
-    a blank between them. Each count that occurs is formatted only once, which halves the time.
+    Each number that occurs in `matches` (N, T, 4) is formatted only once, which halves the time.
     """
     n_numbers = int(matches.max(initial=0)) + 1  # the numbers that may occur are 0 .. the maximum
     if n_numbers > matches.size:  # formatting all of them would take longer

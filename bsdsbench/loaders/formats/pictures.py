@@ -82,8 +82,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
     `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
-    ignored. Links are followed, except to a folder that they lie in. Returns [] if the folder does
-    not exist, and raises PairingError if a folder cannot be read.
+    ignored. Links are followed, except to a folder that they lie in. A missing folder gives [], and
+    one that cannot be read PairingError.
     """
     paths: list[Path] = []
     # Folders to list, by their paths below `folder`, with the identities of the folders they lie in
@@ -130,13 +130,8 @@ def read_arrays(
 
     The suffix decides the format. A single unnamed array, as in images and .npy files, gets the
     name "". Images must be gray, and become (H, W) arrays. MATLAB cells become lists, and MATLAB
-    structs become dicts.
-
-    - palette: how palette images are read
-    - what: the expected content, for error messages
-    - read: a function that returns the bytes of a file
-
-    Raises FileFormatError if the suffix is unknown, or if the file cannot be read or decoded.
+    structs become dicts. `what` is the expected content, for error messages. Raises
+    FileFormatError.
     """
     suffix = os.path.splitext(path)[1].lower()  # ".png"
     if suffix not in FORMATS:
@@ -160,12 +155,10 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
     Members of the archive that are not arrays are ignored. So are arrays of other types than
-    numbers, if there are also numbers; strings are read if `text` is True. All sizes are checked
-    before anything is decoded. `limit` is the maximum total number of decoded bytes. By default, it
-    is MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
-
-    Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
-    zipfile.BadZipFile if `data` is not a zip archive.
+    numbers, if there are also numbers; strings are read if `text` is True. `limit` is the maximum
+    total number of decoded bytes. By default, it is MAX_DECODED_BYTES, and each array must also
+    pass `check_size`, the limit for images. Raises FaultError, and zipfile.BadZipFile if `data` is
+    not a zip archive.
     """
     max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
     accepted_kinds = TEXT if text else NUMBERS
@@ -202,8 +195,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     """Read the array in an open .npy file of `size` bytes, and return it in native byte order.
 
     `kinds` are the accepted `dtype.kind` letters. The header is checked before memory is allocated
-    and, if `is_image` is True, its shape must pass `check_size`. Raises FaultError for a damaged
-    file or another dtype.
+    and, if `is_image` is True, its shape must pass `check_size`.
     """
     npy = np.lib.format
     # Version -> function that reads the header; version (3, 0) is for arrays with named fields
@@ -270,15 +262,14 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
     - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
-
-    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
-    files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
     """
     header = open_image(data)
     _check_mode(header)
     mode = header.mode
     is_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
-    if palette is Palette.INDICES and (is_webp or _is_jpeg(header)):
+    # A TIFF may be compressed as JPEG
+    is_jpeg = header.format == "JPEG" or header.info.get("compression") == "jpeg"
+    if palette is Palette.INDICES and (is_webp or is_jpeg):
         lossy = "lossy WebP" if is_webp else "JPEG"
         raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
     few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of 2 or 4 bits of gray
@@ -318,18 +309,8 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     return np.ascontiguousarray(array[:, :, 0])
 
 
-def _is_jpeg(header: ImageFile.ImageFile) -> bool:
-    """Return True if an image is compressed as JPEG, also inside a TIFF."""
-    return header.format == "JPEG" or header.info.get("compression") == "jpeg"
-
-
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError if Pillow could not decode the exact gray values of an image.
-
-    This rejects images with several pages, PNM files with a maxval other than 255 or 65535, 16-bit
-    colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is
-    black there, as other programs read it.
-    """
+    """Raise FaultError if Pillow could not decode the exact gray values of an image."""
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
         raise FaultError(f"has {n_pages} pages, expected one")
@@ -357,7 +338,6 @@ def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     A cut is a fraction of `white`; presets of cracks take every value above 0. Of the gray below
     one half, a JPEG of quality 50 to 95 has 86 % and more below an eighth, and some of that farther
     than three pixels from the object; a mask that was resized or blurred has hardly any so far off.
-    `what` names the mask.
     """
     if cut >= 1 / 255:
         return
@@ -407,11 +387,8 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Decode the first page of an image to an array (H, W) or, with colour or alpha, (H, W, C).
 
-    - data: the bytes of the file
-    - header: the image as `open_image` returns it
-    - mode: the Pillow mode to convert to, such as "RGB"; None keeps the image's mode
-
-    Raises FaultError if a PNG is cut short or has a wrong checksum.
+    `header` is what `open_image` returns for `data`, and `mode` the Pillow mode to convert to, such
+    as "RGB"; None keeps the image's mode.
     """
     if header.format != "PNG":
         import imageio.v3 as iio
@@ -436,8 +413,7 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
 
     - If there is only one variable, it is returned whatever it holds.
     - If there is an array inst_map, as in HoVer-Net files, only that is returned.
-    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1, which
-      leaves out scalars and vectors.
+    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1.
     """
     if len(variables) == 1:
         return variables
@@ -490,9 +466,9 @@ def to_ucm2(array: object) -> F8:
 def require_one_array(
     arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
 ) -> Map:
-    """Return the only map among a file's variables, or raise DataError if there is not just one.
+    """Return the only map among the variables of a file, or raise DataError, which names `path`.
 
-    (H, W, 1) becomes (H, W). `path` names the file in the error, and `expected` says what it needs.
+    (H, W, 1) becomes (H, W).
     """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
@@ -537,8 +513,8 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 def refuse_last_axis(array: Map, noun: str = "annotators", limit: float = math.inf) -> None:
     """Raise FaultError if an array looks like (H, W, A) or (H, A, W), not (A, H, W).
 
-    A, the number of annotators or of what else the `noun` says, is then the shortest axis, which is
-    above 1 and below `limit`; and the first has more than MOST_ANNOTATORS entries.
+    A, the number of the `noun`, is then the shortest axis, which is above 1 and below `limit`; and
+    the first has more than MOST_ANNOTATORS entries.
     """
     axis = min(2, 1, key=array.shape.__getitem__)
     if array.shape[0] > MOST_ANNOTATORS and 1 < array.shape[axis] < min(array.shape[0], limit):
@@ -552,8 +528,7 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
 
     One-hot or probability maps of n classes sum to white (1, 255 or 65535) at every pixel; if
     inverted, they sum to (n - 1) * white. Boundary maps of annotators do not. Maps are accepted if
-    their shapes differ or all of them are constant. The message begins with `what`, and says what
-    was `expected`.
+    their shapes differ or all of them are constant. The message begins with `what`.
     """
     n = len(maps)
     if n < 2:

@@ -46,10 +46,7 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Return a description such as "a part of bsds500-val, 50 of 100 images".
-
-        A set without a name is described by its size and by the most similar known set.
-        """
+        """Return a description such as "a part of bsds500-val, 50 of 100 images"."""
         if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
@@ -61,8 +58,7 @@ class Identity:
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.
 
-        "set" is the known set that contains all these images, and "of" its number of images. Both
-        are None if no known set contains them all.
+        "set" and "of" are the known set that contains all these images and its size, or None.
         """
         return {
             "set": self.name,
@@ -127,7 +123,7 @@ def identify(images: Mapping[str, str]) -> Identity:
     """Return the identity of images (id -> fingerprint), with the known set that is most like them.
 
     That is the known set with the most images in common (of the same id and fingerprint), in a tie
-    the smallest one. If no image is common, the identity names no known set.
+    the smallest one.
     """
     fingerprint = set_fingerprint(images)
     like, n_shared = "", 0  # of the most similar set so far: its name, and the images in common
