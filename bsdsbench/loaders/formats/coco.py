@@ -205,7 +205,14 @@ class CocoItems:
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
             ids = rgb @ np.array([1, 256, 65536])  # (H, W) segment ids
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
-            _check_segments(np.unique(ids).tolist(), listed_ids, path)
+            drawn_ids = np.unique(ids).tolist()
+            for segment_id in {*drawn_ids, *listed_ids} - {0}:  # 0 is void
+                n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
+                if not is_drawn or n_listed != 1:
+                    presence = "is" if is_drawn else "is not"
+                    listing = f"{n_listed} times" if n_listed else "not"
+                    fault = f"segment {segment_id!r} {presence} in the picture and {listing}"
+                    raise FaultError(f"{fault} in {show(path)}, expected it once in both")
         n_categories = len(self.categories)
         no_segment = (n_categories + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, no_segment, np.int32)
@@ -323,22 +330,6 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
     for place, k in zip(places, in_annotated_order, strict=True):
         reordered[place] = predicted[k]
     return reordered
-
-
-def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
-    """Raise FaultError unless a panoptic PNG and its JSON file `path` have the same segments.
-
-    `drawn_ids` are the distinct ids in the PNG, and `listed_ids` those in the file, once each.
-    """
-    for segment_id in {*drawn_ids, *listed_ids} - {0}:  # 0 is void
-        n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
-        if not is_drawn or n_listed != 1:
-            presence = "is" if is_drawn else "is not"
-            listing = f"{n_listed} times" if n_listed else "not"
-            fault = (
-                f"segment {segment_id!r} {presence} in the picture and {listing} in {show(path)}"
-            )
-            raise FaultError(f"{fault}, expected it once in both")
 
 
 def _get_field(entry: Entry, name: str) -> Any:

@@ -48,19 +48,35 @@ def decode_mat(data: bytes) -> dict[str, object]:
     Before version 7.3, a file has a header of 128 bytes, whose last two give the byte order, and
     then elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
     """
+    try:
+        from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
+    except ImportError:
+        from zlib import decompressobj  # type: ignore[assignment]
+
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     order = "<" if data[126:128] == b"IM" else ">"  # the letters MI, written as a 16-bit number
-    file = _Reader(memoryview(data), order, DecodedBytes(), position=128)
+    decoded_bytes = DecodedBytes()
+    file = _Reader(memoryview(data), order, decoded_bytes, position=128)
     variables = {}
     while len(data) - file.position >= TAG_BYTES:
         kind, body = file.read_element()
-        if kind == COMPRESSED:
-            kind, body = file.inflate(body)
+        if kind == COMPRESSED:  # one element, which begins with its tag
+            tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
+            if len(tag) < TAG_BYTES:
+                raise FaultError(TOO_SHORT)
+            kind, size = struct.unpack(order + "II", tag)  # two unsigned 32-bit words
+            decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
+            stream = decompressobj()
+            # One byte more, to see if it goes on
+            raw = stream.decompress(body, size + TAG_BYTES + 1)
+            if len(raw) != size + TAG_BYTES or not stream.eof:
+                raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
+            body = memoryview(raw)[TAG_BYTES:]
         if kind == MATRIX and len(body):
-            name, value = _Reader(body, file.order, file.decoded_bytes).read_variable(depth=0)
+            name, value = _Reader(body, order, decoded_bytes).read_variable(depth=0)
             variables[name] = value
     return variables
 
@@ -122,24 +138,6 @@ class _Reader:
         if code is None or len(body) % int(code[1]):
             raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         return np.frombuffer(body, self.order + code)
-
-    def inflate(self, body: memoryview) -> _Element:
-        """Decompress the data of a compressed element, and return the one element inside."""
-        try:
-            from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
-        except ImportError:
-            from zlib import decompressobj  # type: ignore[assignment]
-
-        tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
-        if len(tag) < TAG_BYTES:
-            raise FaultError(TOO_SHORT)
-        kind, size = struct.unpack(self.order + "II", tag)  # two unsigned 32-bit words
-        self.decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
-        stream = decompressobj()
-        raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
-        if len(raw) != size + TAG_BYTES or not stream.eof:
-            raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
-        return _Element(kind, memoryview(raw)[TAG_BYTES:])
 
     def read_variable(self, depth: int) -> _Variable:
         """Read the array, cell or struct at the current position, at the nesting level `depth`.
