@@ -15,11 +15,6 @@ import attrs
 from bsdsbench.text import clip, visible
 
 
-def _hashable(value: object) -> object:
-    """Convert a list to a tuple, and return any other value unchanged."""
-    return tuple(value) if isinstance(value, list) else value
-
-
 @attrs.frozen(slots=False)
 class Setting:
     """An option and its value, to be written in the syntax of Python or of the command line.
@@ -30,7 +25,9 @@ class Setting:
 
     name: str  # in Python: a keyword, a field of the protocol, or METRIC.OPTION
     # The suggested value, a list for several values, or `...` if the user has to choose it
-    value: object = attrs.field(default=True, converter=_hashable)
+    value: object = attrs.field(
+        default=True, converter=lambda value: tuple(value) if isinstance(value, list) else value
+    )
     effect: str = ""  # what it does, in words that follow the option, such as "for region labels"
     beside: tuple[Setting, ...] = ()  # options that must be set together with this one
 
@@ -73,30 +70,20 @@ class Problem:
         return self.line()
 
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return "FILE: HAS, expected EXPECTED (FIXES)" as one line of printable text, clipped.
-
-        `write` formats the fixes that are a Setting; the default is Python syntax.
-        """
+        """Return "FILE: HAS, expected EXPECTED (FIXES)" as one line of printable text, clipped."""
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
         return clip(visible(text, keep_spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the suggested fixes on one line, separated by semicolons.
-
-        `write` formats the fixes that are a Setting; the default is Python syntax.
-        """
+        """Return the suggested fixes on one line; `write` formats settings (default: as Python)."""
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def with_file(self, file: str) -> Problem:
-        """Return a copy of this problem with `file` set and removed from the start of `has`.
-
-        A problem that already has a file, or whose `has` mentions `file` elsewhere, is returned
-        unchanged.
-        """
+        """Return a copy with `file`, unless there is a file or `has` mentions `file` elsewhere."""
         has = self.has.removeprefix(f"{file}: ")
         if self.file or file in has:
             return self
@@ -112,10 +99,9 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 
 
 class DataError(ValueError):
-    """Input that cannot be evaluated.
+    """Input that cannot be evaluated. Each problem becomes a line of the message.
 
-    Each problem becomes one short, printable line of the message. `fix` suggests remedies for
-    problems given as text.
+    `fix` suggests remedies for problems given as text.
 
     >>> error = DataError("", ["a.png: one", "b.png: two"])
     >>> len(error.problems)
@@ -212,10 +198,9 @@ def warn(warning: InputWarning) -> None:
 
 
 def locate_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return the location of a bug as "PACKAGE, in FILE, line N".
+    """Return the location of a bug as "PACKAGE, in FILE, line N", or "" if it is unknown.
 
-    This is the innermost frame of the traceback in one of the `packages` (top-level names such as
-    "bsdsbench"), or "" if there is none.
+    This is the innermost frame of the traceback in one of the `packages` (top-level names).
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -226,10 +211,7 @@ def locate_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Describe an unexpected exception, which is a bug, on one line: type, message, location.
-
-    The location is that of `locate_bug`, and is left out if there is none.
-    """
+    """Describe an unexpected exception, which is a bug, on one line: type, message, location."""
     place = locate_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"
@@ -264,9 +246,8 @@ def naming_sides(pred: str, gt: str) -> Iterator[None]:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in file and numbers, in order of first appearance.
 
-    "a.png: 3 values" and "b.png: 7 values" are similar. If a problem has no `file`, it is taken
-    from the start of the text ("FILE: FAULT"). If the text names no file either, the problem is a
-    group of its own. Repeated problems are dropped.
+    If a problem has no `file`, it is taken from the start of the text ("FILE: FAULT"). If the text
+    names no file either, the problem is a group of its own. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):  # without repetitions
@@ -285,8 +266,7 @@ MANY_FILES = 10  # one line names up to this many files, and of more than this o
 def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Replace each group of more than three problems that differ only in file and numbers by one.
 
-    It is the first problem of the group. Its `file` gives the number of files and their names, of
-    more than ten only the first three, and `names` has all of them.
+    It is the first problem of the group, with the number of files and their names as its `file`.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

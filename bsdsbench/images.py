@@ -63,7 +63,7 @@ class ImageParts:
 
         All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
         not validated. `evidence` has properties of the values in the files, for checks of a whole
-        set. Raises DataError, which names the part, for an unknown or invalid part.
+        set.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -91,11 +91,9 @@ class ImageParts:
     def of_checked(
         cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> Self:
-        """Construct an instance without the constructor's checks, from parts that are valid.
+        """Construct an instance from valid parts, of the dtypes that the constructor gives them.
 
-        `parts` maps names, such as "boundaries", to arrays (or tuples of arrays) of the dtypes to
-        which the constructor converts them. Only sizes are checked: raises ShapeError if the maps
-        do not have the size of one image.
+        Only sizes are checked: raises ShapeError if the maps do not have the size of one image.
         """
         made = cls.__new__(cls)
         made._set_parts(image_id, path, evidence, parts)
@@ -104,10 +102,7 @@ class ImageParts:
     def _set_parts(
         self, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> None:
-        """Store validated parts, also as attributes, after checking that all maps have one size.
-
-        Raises ShapeError, which names the part, if a map differs in size from the first one.
-        """
+        """Store validated parts, also as attributes; ShapeError unless all maps have one size."""
         shape = (0, 0)
         for name, value in parts.items():
             if name in ("lines", "photo"):  # a photo may have another size
@@ -138,10 +133,8 @@ class ImageParts:
         return show(self.path or self.image_id)
 
     def __getattr__(self, name: str) -> Any:
-        """Raise MissingPartError for an absent part, and AttributeError for any other name.
-
-        Python calls this only if the normal attribute lookup fails.
-        """
+        """Raise MissingPartError for an absent part, and AttributeError for any other name."""
+        # Python calls this only if the normal attribute lookup fails
         if name not in self.part_names:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
@@ -152,9 +145,7 @@ class ImageParts:
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     """Validate one array of an image, and return it with the dtype that metrics expect.
 
-    `name` is the name of the part. It decides the axes: (C, H, W) for "class_boundaries", (H, W) or
-    (C, H, W) for "classes", three axes for "photo", and (H, W) for all others. It also decides the
-    values:
+    The name of the part decides the axes and the values:
 
     - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
     - "labels", "instances" and "classes" (H, W) become integers
@@ -162,7 +153,6 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     - all others are returned as they are
 
     `label` names the array in error messages, and `map_label` in those about non-binary values.
-    Raises DataError for a wrong type, shape or value.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -250,21 +240,14 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The kind of prediction in one word, with the dtype of soft maps.
-
-        Soft maps are "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for all other
-        predictions it is `kind`.
-        """
+        """The kind of prediction; for soft maps "soft8", "soft16" (bits), "binary" or "float"."""
         if self.kind != "soft":
             return self.kind
         words = {"uint8": "soft8", "uint16": "soft16", "bool": "binary"}
         return words.get(self.soft.dtype.name, "float")
 
     def boundary_map(self) -> Map:
-        """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`.
-
-        Raises MissingPartError if the prediction has neither.
-        """
+        """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`."""
         if self.kind != "ucm2":
             return self.soft
         # The pixels of the official boundaryBench; contiguous, because counting goes row by row
@@ -443,7 +426,6 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Suggest, for an error message, how to reduce an array of C maps to one.
 
     The axis of the maps is the last if it is shorter than the first, and otherwise the first.
-    Returns () unless there are three axes, all longer than 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -459,8 +441,7 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
-    It is not copied, except that float16 becomes float32. `what` names the map in errors. Raises
-    DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
+    It is not copied, except that float16 becomes float32. `what` names the map in errors.
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
@@ -497,10 +478,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return a copy of (..., H, W) maps with 0 wherever the (H, W) map `valid` is False.
-
-    If `valid` is None, `maps` itself is returned.
-    """
+    """Return a copy of (..., H, W) maps with 0 where `valid` (H, W) is False; if None, the maps."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
@@ -519,10 +497,7 @@ def describe_values(values: Map) -> str:
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Stack the boundaries of all A annotators to an (A, H, W) bool array, False at void pixels.
-
-    Raises DataError if there are no annotators.
-    """
+    """Stack the boundaries of all A annotators to an (A, H, W) bool array, False at void pixels."""
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
@@ -537,8 +512,7 @@ def annotated_masks(gt: GroundTruth) -> Bool:
 def binary_map(values: Map, what: str) -> Bool:
     """Convert a map of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    Raises DataError for other values; `what` names the map in the message. If the map is uint8 with
-    values 0 and 1, the result is a view of it.
+    If the map is uint8 with values 0 and 1, the result is a view of it.
     """
     if values.dtype == bool:
         return values
@@ -572,8 +546,7 @@ def labels_to_integers(values: Map, what: str) -> Map:
     """Convert a label map, which may be stored as floats, to integers.
 
     Integers are returned unchanged, and bool as a uint8 view. Floats become int32 if all values
-    fit, otherwise int64. Raises DataError if a float is not a whole number or its absolute value
-    exceeds 2**53; `what` names the labels in the message.
+    fit, otherwise int64.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values

@@ -50,9 +50,8 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
     Use it around code that parses the content of the file `path`; `what` is the expected content,
-    such as "a MATLAB file". The file name is added to each problem of a DataError. If the message
-    of a DataError already names the file, it keeps its type. A MemoryError is reported as a file
-    too large for this machine, and any other exception as a damaged file.
+    such as "a MATLAB file". If the message of a DataError already names the file, it keeps its
+    type.
     """
     try:
         yield
@@ -72,8 +71,8 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     """Return the content of a file of at most `limit` bytes (default: MAX_FILE_BYTES).
 
-    Raises FileFormatError if the path is not a regular file (for example a folder or a pipe), if
-    the file cannot be opened, is empty or too large, or if it changes while it is read.
+    Raises FileFormatError if the path is not a regular file (for example a folder or a pipe), or if
+    the file cannot be opened, is empty or too large, or changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -116,8 +115,7 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
-    `what` describes the expected content in error messages. Raises FileFormatError if the file
-    cannot be read, is too large, or does not hold a valid JSON object.
+    `what` describes the expected content in error messages. Raises FileFormatError.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -128,11 +126,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse a JSON document in UTF-8, with or without a byte order mark.
-
-    Raises FaultError if it has too many bytes or values, is not valid JSON in UTF-8, or contains
-    NaN or an infinite number.
-    """
+    """Parse a JSON document in UTF-8, with or without a byte order mark, and without NaN."""
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -142,10 +136,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def as_json(content: object) -> str:
-    """Return a value as the text of a JSON file, indented and with a final line break.
-
-    Raises ValueError if the value contains NaN or an infinite number.
-    """
+    """Return a value as the text of a JSON file, indented; ValueError for NaN and infinity."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -168,10 +159,7 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Parse a TOML document in UTF-8, with or without a byte order mark.
-
-    Raises FaultError if it exceeds MAX_TOML_BYTES or is not valid TOML in UTF-8.
-    """
+    """Parse a TOML document in UTF-8, with or without a byte order mark."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -183,10 +171,7 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of the claimed shape would be too large.
-
-    The limits are MAX_PIXELS values, and MAX_DECODED_BYTES bytes at `itemsize` bytes per value.
-    """
+    """Raise FaultError if an array of this shape, and bytes per value, would be too large."""
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
         size = clip(" x ".join(map(str, shape)), 100)
@@ -210,8 +195,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
     `kind` is str, int, float, dict or list. If it is float, an int is converted; a bool is never
-    accepted. Raises FaultError if the field is absent, has another type, or is a str that UTF-8
-    cannot encode.
+    accepted. Raises FaultError, also for a str that UTF-8 cannot encode.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -223,10 +207,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, after checking that its values are of `kind`.
-
-    The rules for values, and the errors, are those of `entry`.
-    """
+    """Return the JSON object in the field `name`, with values of `kind` by the rules of `entry`."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -236,9 +217,7 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
 
     The content (a str in UTF-8) is first written to a hidden file ".NAME.*.part" in the same
     folder, which then replaces the target, or is deleted on failure. Missing folders are created.
-    If `durable` is True, the data are flushed to the disk.
-
-    Raises OSError, with the target as its file name, if the file cannot be written.
+    If `durable` is True, the data are flushed to the disk. An OSError names the target.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -296,9 +275,7 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock on the folder `out`, which is created if necessary, during the `with` block.
 
     The lock is the file ".lock" in the folder. A thread that holds the lock may acquire it again.
-
-    Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError if
-    the file system does not support locks, and OSError if the lock file cannot be written.
+    Raises RunLockedError if another process still holds the lock after `wait` seconds.
     """
     from filelock import FileLock, Timeout
 

@@ -89,22 +89,17 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Compute the metric's scores for S samples of the N images.
+        """Compute the metric's scores for S samples of the N images (default protocol: of the run).
 
-        `weights` (S, N) says how often each image occurs in each sample. `protocol` is the protocol
-        for scoring; the default is that of the run.
-
-        Returns nested mappings whose leaves are arrays (S,), or curves (S, T) over T thresholds.
+        `weights` (S, N) says how often each image occurs in each sample. Returns nested mappings
+        whose leaves are arrays (S,), or curves (S, T) over T thresholds.
         """
         metric, protocol = self.metric, protocol or self.run.protocol
         stack, opt = metric.stack(self.counted()), metric.options_of(protocol)
         return metric.scores(stack, np.array(weights), protocol, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Score a data set in which image k occurs times[k] times, with a new id for each copy.
-
-        Returns a dict from column to score. Columns without a score have no entry.
-        """
+        """Score a data set in which image k occurs times[k] times: {column: score}."""
         records = np.repeat(np.array(self.run.records, object), [*times])
         copies = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(records)]
         return _columns(self.metric, self.metric.score(copies, self.run.protocol))
@@ -113,8 +108,8 @@ class MetricCase:
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Assert that two nested mappings of scores are equal, with NaN equal to NaN.
 
-    The leaves are arrays, numbers and curves. Keys in only one mapping are ignored, because a run
-    has no scores for a class that does not occur, but at least one key must be shared.
+    Keys in only one mapping are ignored, because a run has no scores for a class that does not
+    occur, but at least one key must be shared.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -128,10 +123,7 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a score for the metric's columns, by column key, without n_images.
-
-    Columns that the score lacks are left out.
-    """
+    """Return the values of a score for the metric's columns that it has, without n_images."""
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -346,11 +338,7 @@ class MetricContract:
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
-    """Return a copy of the ground truth without annotations.
-
-    Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
-    region, and there are no lines.
-    """
+    """Return a copy of the ground truth without annotations, but with depth and one region."""
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}
     parts: dict[str, Any] = {**zeros, **ones}

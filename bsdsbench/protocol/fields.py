@@ -52,10 +52,9 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert a float without fraction to an int, so that 2.0 is written as 2.
+    """Convert a float without fraction to an int, so that 2.0 is written as 2, also in lists.
 
-    In lists and tuples, each value is converted, and a list is returned. Any other value is
-    returned unchanged.
+    A tuple becomes a list. Any other value is returned unchanged.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -76,10 +75,7 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. `what` describes the file in errors.
-
-    Raises FileFormatError if the file is not valid TOML.
-    """
+    """Return the content of a TOML file. `what` describes the file in errors."""
     data = read_bytes(path, MAX_TOML_BYTES)
     with errors_naming(path, what):
         return parse_toml(data)
@@ -146,10 +142,7 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for one number, or a tuple of 1 to MAX_SEVERAL distinct numbers.
-
-    `accepts` returns True for a valid number, which `expected` describes in the error message.
-    """
+    """Return a validator for one number, or a tuple of 1 to MAX_SEVERAL distinct numbers."""
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -189,10 +182,8 @@ def option(
 ) -> Any:
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    `metadata` may have the keys caption (the value in words), others (programs that use other
-    values), usual (the default in words) and signed (True to show the option in all signatures).
-    The docstring of this module explains them. Without a `converter`, values are converted to match
-    the default:
+    The docstring of this module explains the keys of `metadata`. Without a `converter`, values are
+    converted to match the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
@@ -242,10 +233,7 @@ IGNORE = option(
 
 
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
-
-    `what` is the name of the class in the message.
-    """
+    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`, `what`."""
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
@@ -256,8 +244,7 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from its field values.
 
-    `what` is the name of the instance in errors. Raises ProtocolError if a field is unknown or
-    missing, or if a value is wrong.
+    `what` is the name of the instance in the errors, which are ProtocolErrors.
     """
     check_field_names(kind, values, what)
     try:
@@ -268,10 +255,7 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 @cache
 def defaults_of(kind: type[_T], what: str) -> _T:
-    """Return the cached instance of a frozen attrs class with all fields at their defaults.
-
-    Raises ProtocolError if a field has no default.
-    """
+    """Return the cached instance of a frozen attrs class with all fields at their defaults."""
     return record_of(kind, {}, what)
 
 
@@ -315,7 +299,7 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
     - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, inclusive
     - ".1,.2", "at .1,.2" or a sequence of numbers: exactly these thresholds
 
-    Raises ProtocolError for any other value. Order and range are not checked here.
+    Order and range are not checked here.
     """
     try:
         if isinstance(value, str):

@@ -97,10 +97,8 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
 
     `options` maps names of metrics to their options. These are either a mapping, in which None and
     DEFAULT mean that an option is not set, or an instance of the metric's options class, in which
-    fields with their default values are not set.
-
-    The result has only options that are set, and only metrics with such options. Lists become
-    tuples. Raises ProtocolError if `options` has another form.
+    fields with their default values are not set. Only options that are set are kept. Lists become
+    tuples.
     """
 
     def as_tuples(value: object) -> object:
@@ -279,9 +277,9 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol with the name of a preset has the values of that preset.
 
-        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's. If
-        anything else differs, ProtocolError is raised, unless a star at the end of the name
-        ("bsds500*") marks a changed preset. A star is removed if nothing else differs.
+        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's,
+        unless a star at the end of the name ("bsds500*") marks a changed preset. A star is removed
+        if nothing else differs.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():

@@ -124,9 +124,9 @@ class Signature:
     def words(self) -> list[str]:
         """Return the words of the signature line, which `str` joins with "|".
 
-        The first is the package and its version. The others are the entries of `texts`: KEY:TEXT
-        if the key is in WORDS ("ann:all"), otherwise SETTING=VALUE ("depth.crop=1"). Two are
-        written without a key: the image set, and "thin" or "unthinned" if it is known.
+        The first is the package and its version. The others are the entries of `texts`: KEY:TEXT if
+        the key is in WORDS ("ann:all"), otherwise SETTING=VALUE ("depth.crop=1"). Two are written
+        without a key: the image set, and "thin" or "unthinned" if it is known.
         """
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
@@ -186,8 +186,7 @@ class Signature:
         - If it describes the run and not the protocol (NO_FIELDS, for example "gt"), the attribute
           of that name is UNKNOWN, or "" for valid, maps and ms, which only some runs have.
 
-        Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
-        line was written for another version of the preset.
+        Raises ProtocolError, also if the line was written for another version of the preset.
         """
         # "|" and "%" in a word are written as %7C and %25
         words = [w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|")]
@@ -291,10 +290,7 @@ class Signature:
         return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
-        """Describe the attribute `set` in words, with a note if the name or a number is unknown.
-
-        For example, "bsds500-test:200/200" becomes "all 200 images of bsds500-test".
-        """
+        """Describe `set` in words: "bsds500-test:200/200" as "all 200 images of bsds500-test"."""
         match = _SET.fullmatch(self.set)  # "SET:N/M" with M images in the set, or "set:N"
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
@@ -308,9 +304,9 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It states the version, the images, "against all annotators" if all of them count, and the
-        name of the protocol. In parentheses follow the protocol settings that the signature line
-        includes (`texts`), in words. The matching rule is described together with the tolerance.
+        It states the version, the images, "against all annotators" if all of them count, the name
+        of the protocol and, in parentheses, the settings that the signature line includes
+        (`texts`), in words. The matching rule is described together with the tolerance.
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
@@ -362,8 +358,7 @@ class Difference:
     def line(self) -> str:
         """Describe the difference: "TITLE: OURS / THEIRS; COST", or the image if it is in one.
 
-        For example: "tolerance: .0075d / .011d; usually ...". The cost is left out if it is
-        unknown. An empty value, which a signature leaves out, is described as that of the preset.
+        An empty value, which a signature leaves out, is described as that of the preset.
         """
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
@@ -374,8 +369,7 @@ class Difference:
     def fault(self) -> str:
         """Describe the difference for an error message: "protocols differ in max_dist (...)".
 
-        The parentheses have the text of `line`. A difference that is not in a protocol field or a
-        metric option is described by `line` alone.
+        The parentheses have the text of `line`, which alone describes what is no protocol setting.
         """
         line = self.line()
         if not self.of_protocol:
@@ -392,10 +386,7 @@ def _base_of(protocol: Protocol) -> Protocol:
 
 
 def _format_value(value: object) -> str:
-    """Write the value of a setting as JSON, except that None is none and DEFAULT is default.
-
-    Floats without a fraction are written as integers.
-    """
+    """Write the value of a setting as JSON, except that None is none and DEFAULT is default."""
     if value is None:
         return "none"
     if value == DEFAULT:
@@ -453,9 +444,6 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
     For example, ap:bsds gives {"ap_rule": "bsds"}. There are two special cases: proto:bsds500.1
     gives {"base": "bsds500"}, the preset to start from, and the text "?" (UNKNOWN) gives only the
     name of a protocol that is not fully known.
-
-    Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
-    written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}  # the field keeps the value of the preset
@@ -494,8 +482,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
     A prefix before the dot that is not a protocol field is taken as a metric name. VALUE is parsed
-    as TOML; if that fails, it is a list if it has commas, otherwise a string. Raises ProtocolError
-    if the field or the value is missing, or if a field is set twice.
+    as TOML; if that fails, it is a list if it has commas, otherwise a string.
     """
     changes: dict[str, Any] = {}
     for item in items:
