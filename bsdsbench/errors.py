@@ -15,6 +15,11 @@ import attrs
 from bsdsbench.text import clip, visible
 
 
+def _hashable(value: object) -> object:
+    """Convert a list to a tuple, and return any other value unchanged."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 @attrs.frozen(slots=False)
 class Setting:
     """An option and its value, to be written in the syntax of Python or of the command line.
@@ -25,9 +30,7 @@ class Setting:
 
     name: str  # in Python: a keyword, a field of the protocol, or METRIC.OPTION
     # The suggested value, a list for several values, or `...` if the user has to choose it
-    value: object = attrs.field(
-        default=True, converter=lambda value: tuple(value) if isinstance(value, list) else value
-    )
+    value: object = attrs.field(default=True, converter=_hashable)
     effect: str = ""  # what it does, in words that follow the option, such as "for region labels"
     beside: tuple[Setting, ...] = ()  # options that must be set together with this one
 
