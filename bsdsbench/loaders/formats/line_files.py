@@ -124,17 +124,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     default `lines` scaled to it. "boundaries" has one bool map (H, W) with `lines` drawn, and
     "lines" is a Lines with ends and junctions in grid coordinates. All its scores are 0.
     """
-    from PIL import Image
-
-    size = _parse_size(arrays, "size")
-    for suffix in IMAGE_SUFFIXES:  # without `size`, it is that of the image ../images/ID.png ...
-        image_file = path.parents[1] / "images" / f"{path.stem}{suffix}"
-        if size is None and image_file.is_file():
-            with Image.open(io.BytesIO(read_bytes(image_file))) as image:
-                size = image.height, image.width
-    if size is None:
-        expected = f"expected it (rows, columns) or the picture images/{path.stem}.png"
-        raise FaultError(f"no size, {expected}")
+    size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
     pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column ..
     if pixels.any() and pixels.max() <= 1:  # fractions of the image
@@ -153,6 +143,18 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
         junctions = np.pad(places, ((0, 0), (0, 1)))  # adds a column of scores, all 0
     lines = Lines(ends, scores=np.zeros(len(ends)), junctions=junctions, grid=grid_size)
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": lines}
+
+
+def _read_image_size(path: Path) -> _Size:
+    """Return the size of the image FOLDER/../images/ID.png (.jpg ...) of the file FOLDER/ID.mat."""
+    from PIL import Image
+
+    for suffix in IMAGE_SUFFIXES:
+        file = path.parents[1] / "images" / f"{path.stem}{suffix}"
+        if file.is_file():
+            with Image.open(io.BytesIO(read_bytes(file))) as image:
+                return image.height, image.width
+    raise FaultError(f"no size, expected it (rows, columns) or the picture images/{path.stem}.png")
 
 
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
