@@ -76,7 +76,11 @@ def plot_ranks(
     if not by_slice:
         raise DataError("no comparisons given, expected at least one to plot")
     main = next(iter(by_slice.values()))
-    ranked_score = _score_to_rank_by(main, score)
+    # Scores of the metric `score`, or all; those shown in tables come first
+    of_metric = [s for s in (*main.shown, *main.scores) if score in (None, s.partition(".")[0])]
+    ranked_score = of_metric[0] if of_metric else full_name(str(score), main.scores)
+    if ranked_score not in main.scores:
+        raise unknown_score(score, main.scores)
     if len(main.names) < 2:
         raise DataError(f"{main.names[0]}: is the only run, expected two or more to rank")
     # Leave out comparisons in which the score is undefined for all methods
@@ -102,23 +106,6 @@ def plot_ranks(
         return style.save(figure, path)
 
 
-def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
-    """Return the full name, METRIC.SCORE, of the score by which methods are ranked.
-
-    score : a full name or a short one, such as "ods"; a metric, which means its first score; or
-        None, which means the first score of all. Scores shown in tables come before the others
-
-    Raises DataError if the comparison does not contain the score.
-    """
-    for candidate in (*comparison.shown, *comparison.scores):
-        if score in (None, candidate.partition(".")[0]):
-            return candidate
-    name = full_name(str(score), comparison.scores)
-    if name not in comparison.scores:
-        raise unknown_score(score, comparison.scores)
-    return name
-
-
 def _caption(comparison: Comparison | MethodComparison) -> str:
     """Return a text that explains the dots, crosses and lines of a plot of ranks."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
@@ -136,11 +123,8 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of methods by a score, METRIC.SCORE: one row per method, the best at the top.
+    """Draw the ranks of methods by a score, METRIC.SCORE, as `plot_ranks` describes.
 
-    A row has one dot per rank that occurs, whose area is proportional to the fraction of bootstrap
-    samples with that rank. A horizontal line is the interval of the rank, and a cross its median.
-    Vertical lines at the right join the rows of methods that do not differ significantly.
     `row_scale` is the height of a row relative to _ROW_HEIGHT, below 1 if there is little room.
     """
     ranks = comparison.ranks[score]  # each field has one entry per row
@@ -204,13 +188,9 @@ def plot_slices(
 
 
 def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
-    """Plot the runs' score in each slice (group of images), in the current style.
-
-    Each slice is a row, in which a dot and a line per run show the score and its interval. A dotted
-    vertical line per run shows the score on all images.
+    """Plot the runs' score, METRIC.SCORE, in each slice like `plot_slices`, in the current style.
 
     slices_of_runs : the slices of each run, all made from the same grouping column
-    drawn_score : the score, METRIC.SCORE
     """
     first_run = slices_of_runs[0]
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))

@@ -125,8 +125,8 @@ class CurveDisplay:
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
         """Create the display of a run without drawing it.
 
-        Raises DataError if the run has no such curve. This implementation always raises: it is
-        that of displays that can only be made from labels and scores. Other displays override it.
+        `metric` defaults to the run's first metric with such a curve. Raises DataError if there is
+        none, or if `metric` has none; here always, for displays of labels and scores alone.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -265,14 +265,7 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the curve and what the display adds to it, and keep the lines as attributes.
-
-        `line_` is the curve. `point_` is the marked point, such as the best operating point, and
-        `chance_` the dashed line of a random ranking; each is None if it was not drawn.
-
-        chance : if False, the chance line is not drawn
-        line : arguments of `Axes.plot` for the curve, which override its style
-        """
+        """Draw the curve and what the display adds to it; `chance` and `line` as in `plot`."""
         curve_style = {**style.next_style(ax), "label": self.label or None}
         if not self.joined:  # its points have no order: draw them as dots, without a line
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

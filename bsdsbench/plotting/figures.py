@@ -9,9 +9,10 @@ from copy import copy
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -186,11 +187,7 @@ def plot_spaces(
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
-    """Mark the points at which any two curves cross, on the matplotlib axes `ax`.
-
-    `space` is "roc", "pr" or "det". `plot` is the rates on the x and y axes of ROC space, such as
-    "fptp" (x = FPR, y = TPR).
-    """
+    """Mark the points at which any two curves cross; `space` and `plot` as in `plot_spaces`."""
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
         crossings = meeting(a, b, space).places
@@ -205,13 +202,6 @@ def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot:
         ys += y.tolist()
     if xs:
         ax.plot(xs, ys, "X", color="black", markersize=7, zorder=4, label="crossing")
-
-
-class _Entry(NamedTuple):
-    """An entry of a legend, in which the curve with the best F is listed first."""
-
-    f: float  # F of the best point, or 0 if there is none
-    artist: Any
 
 
 def plot_runs(
@@ -317,14 +307,15 @@ def plot_runs(
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         for curve in curves:
             curve.draw_runs()  # the band, or the curves of the other runs
-        entries = [_Entry(curve.f, curve.display.line_) for curve in curves]
-        entries += [_Entry(d.best.f if d.best else 0.0, d.line_) for d in published_displays]
+        # Entry of the legend -> F of the best point, or 0 if there is none
+        f_of_artist: dict[Any, float] = {curve.display.line_: curve.f for curve in curves}
+        f_of_artist |= {d.line_: d.best.f if d.best else 0.0 for d in published_displays}
         if human is None:  # mark it if no run has a reason against it
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            entries.append(_draw_human_point(figure.axes[0], human))
-        artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
+            f_of_artist |= _draw_human_point(figure.axes[0], human)
+        artists = sorted(f_of_artist, key=lambda artist: f_of_artist[artist], reverse=True)
         style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, measure)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         style.figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
@@ -336,9 +327,8 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    The runs must have the same protocol and images. All published results must belong to one task
-    (a data set and a metric), and the runs must be comparable with it. If `human` is True, the task
-    must be that of human performance on BSDS500.
+    The runs must have the same protocol and images. All published results, and the human
+    performance on BSDS500, must belong to one task with which the runs are comparable.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
@@ -352,8 +342,8 @@ def _check_comparable(
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
 
 
-def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
-    """Plot human performance as a point on precision-recall axes, and return its F and artist.
+def _draw_human_point(ax: Axes, human: bool | Evaluation) -> dict[Artist, float]:
+    """Plot human performance as a point on precision-recall axes, and return {artist: F}.
 
     human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set
     """
@@ -367,7 +357,7 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
         recall, precision = HUMAN_POINT
     marker: Any = {"markersize": 5.5 * style.marker_scale(), "color": style.HUMAN, "zorder": 4}
     (artist,) = ax.plot([recall], [precision], "D", label=f"[F={f:.3f}] {name}", **marker)
-    return _Entry(f, artist)
+    return {artist: f}
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
@@ -381,8 +371,7 @@ def _plot_boxes(
     """Draw a box plot of the per-image scores of each run, with a dot per image.
 
     `metric` is METRIC.SCORE, or a metric, which means its first per-image score; None means the
-    first metric that all runs have. The figure is written to `path` unless that is None, in the
-    style `look`, such as "page". Undefined scores (NaN) are left out.
+    first metric that all runs have. Undefined scores (NaN) are left out.
     """
     given_name, _, key = (metric or "").partition(".")
     metric_name = shared_metric(runs, given_name or None)
@@ -411,8 +400,7 @@ def _plot_boxes(
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
     """Draw a box for each run, with a dot for each of its values, and its name below the box.
 
-    The thick line in a box is the median, and the white diamond is the mean. Outliers have no marks
-    besides their dots.
+    The thick line in a box is the median, and the white diamond is the mean.
     """
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = style.curve_lines(len(names))
@@ -447,8 +435,8 @@ def published_curves_of(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, all of which have a stored curve.
 
-    The key "human" is skipped, because human performance is a point and not a curve. `labels` maps
-    keys to names to show. Raises DataError if a key is unknown or has no stored curve.
+    The key "human" is skipped, because human performance is a point. `labels` maps keys to names to
+    show. Raises DataError if a key is unknown or has no stored curve.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = f"no curve is stored, expected {', '.join(published_curves())}"

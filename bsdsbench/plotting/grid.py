@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,20 +16,17 @@ from bsdsbench.plotting.style import LETTER_WIDTH, figure_width, font_size, lett
 _PAGE_HEIGHT = 9.0  # height of the text area of a page, in inches
 
 
-class PictureRow(NamedTuple):
-    """A row of a grid of pictures."""
-
-    label: str  # the text at the left of the row, such as the image id
-    pictures: Sequence[tuple[NDArray[np.uint8], str]]  # (picture (H, W, 3), caption) per column
-
-
 def draw_grid(
-    headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
+    headings: Sequence[str],
+    rows: Mapping[str, Sequence[tuple[NDArray[np.uint8], str]]],
+    path: str | Path,
+    look: str = "page",
 ) -> Figure:
     """Draw a grid of pictures, and write it to the file `path`. Pixels are not interpolated.
 
     headings : the text above each column
-    rows : the rows from top to bottom, each with one picture per heading
+    rows : label at the left of a row, such as an image id -> for each column, (picture (H, W, 3),
+        caption); from top to bottom
     path : a .pdf, .svg or .png file
     look : the width of the figure: "page" (full text width of a paper) or "column"
     """
@@ -61,11 +58,11 @@ def draw_grid(
         centers = [left_margin + (k + 0.5) * cell_width for k in range(len(headings))]
         for center, heading in zip(centers, wrapped_headings, strict=True):
             write(center, height - 0.2 * em, heading, va="top")
-        for j, row in enumerate(rows):
+        for j, (label, pictures) in enumerate(rows.items()):
             bottom = height - top_margin - j * row_height - image_height
-            write(0.7 * em, bottom + image_height / 2, row.label, va="center", rotation=90)
+            write(0.7 * em, bottom + image_height / 2, label, va="center", rotation=90)
             image_width = cell_width - 0.06  # leaves a gap between columns
-            for center, (pixels, caption) in zip(centers, row.pictures, strict=True):
+            for center, (pixels, caption) in zip(centers, pictures, strict=True):
                 left = center - image_width / 2
                 ax = figure.add_axes(
                     (left / width, bottom / height, image_width / width, image_height / height)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from multiprocessing.pool import ThreadPool
@@ -142,8 +142,8 @@ def write_report(
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
         comparison = pool.apply_async(compare, [evaluations], sampling)
         if pictures:
-            runs_with_folders = page.find_files(folders, gt_dir, images_dir)
-            page.draw_pictures(runs_with_folders, full_pictures, progress)
+            page.find_files(folders, gt_dir, images_dir)
+            page.draw_pictures(full_pictures, progress)
         text = page.render(comparison.get, n_boot, seed)
     write_atomic(Path(path), text)
     return page.notes
@@ -152,14 +152,8 @@ def write_report(
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
-    For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a
-    page without pictures, call only `render`. The constructor takes the arguments of
-    `write_report`. Further attributes:
-
-    published_rows, table_notes : table rows of the published results, and notes on them
-    published_curves : the published results that have a stored curve
-    ids : the ids of the images of all runs, starting with those of the first run
-    sources : run name -> files of the run; runs whose files were not found are absent
+    For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a page
+    without pictures, call only `render`.
     """
 
     def __init__(
@@ -172,20 +166,20 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Prepare the content that needs neither pictures nor a comparison of the runs.
-
-        published : keys of published results to show beside the runs, renamed by `labels`
-        by, cluster : columns that group the images, for tables of groups and for intervals
-        """
+        """Prepare what needs neither pictures nor a comparison, of arguments of `write_report`."""
         self.by = by
         self.cluster = cluster
         self.runs = runs
         self.title = title or listed([run.name for run in runs])
+        # Table rows of published results with notes on them, and those results that have a curve
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.table = build_image_table(runs)
-        self.ids = list(self.table.rows)
-        self.sources: dict[str, Sources] = {}  # files, by the name of the run
+        self.ids = list(self.table.rows)  # of the images of all runs
+        self.sources: dict[
+            str, Sources
+        ] = {}  # files, by the name of the run, of runs that have any
+        self.runs_with_folders = set[str]()  # names of runs for which the user gave a folder
         self.notes: list[str] = []  # what is missing from the page
         self.pictures: dict[int, dict[str, Any]] = {}  # by the position of the image in `ids`
 
@@ -194,45 +188,35 @@ class Page:
         pred_folders: Sequence[PathLike | None],
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
-    ) -> set[str]:
-        """Find the files of each run, and store them in `sources`.
+    ) -> None:
+        """Find the files of each run, in the given folders or, if None, in those it has recorded.
 
         If the files of a run are not found, a note is added; but if the user gave a folder for
         this run, DataError is raised.
-
-        pred_folders : one folder of predictions per run. For all folders, None means the one that
-            is recorded in the run
-
-        Returns the names of the runs for which the user gave a folder.
         """
-        runs_with_folders = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
                 line = "official tables have no files of images"
                 self.notes.append(f"no pictures: {run.name}: {line}")
                 continue
             if folder or gt_dir or images_dir:
-                runs_with_folders.add(run.name)
+                self.runs_with_folders.add(run.name)
             try:
                 self.sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
             except DataError as error:
-                if run.name in runs_with_folders:
+                if run.name in self.runs_with_folders:
                     raise
                 self.notes.append(f"no pictures: {fault_of(run, error)}")
-        return runs_with_folders
 
-    def draw_pictures(
-        self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
-    ) -> None:
+    def draw_pictures(self, full: bool, progress: Progress | None) -> None:
         """Draw the pictures of images in threads, those with extreme scores or differences first.
 
         Thumbnails are stored in the image's row of the table, other pictures in `pictures`. If a
-        file of a run cannot be used, a note is added for the run, or DataError is raised if it is
-        one of `runs_with_folders`: the names of the runs for which the user gave a folder.
+        file of a run cannot be used, a note is added for the run, or DataError is raised if the
+        user gave a folder for it.
 
         full : True to draw all images. Otherwise drawing stops after MOST images, or when one more
             image would take the pictures beyond BUDGET characters; at least one image is drawn
-        progress : called after each image with (images done, images to draw, image id)
         """
         ids = by_interest(self.ids, self.table.main_scores) if self.sources else []
         ids = ids[: None if full else MOST]
@@ -243,7 +227,7 @@ class Page:
             drawn = pool.map(ImagePictures(self.runs, self.sources, full=False), ids)
             for done, (image_id, made) in enumerate(zip(ids, drawn, strict=True), 1):
                 for run, error in made.failures:
-                    if run.name in runs_with_folders:
+                    if run.name in self.runs_with_folders:
                         raise error
                     reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
                 n_characters += len(repr(made.pictures))
@@ -268,16 +252,14 @@ class Page:
 
         compared : a function that returns the comparison of the runs. If it raises DataError, the
             page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples and the random seed, for the intervals of
-            the score that each error class costs
+        n_boot, seed : of the bootstrap, for the intervals of what each error class costs
         served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs
         # The runs that counted classes of errors, and the score that each class costs them
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
-        # Grouping column -> for each run, its scores on each slice (group of images)
-        slices_by_column = {
+        slices_by_column = {  # for each run, its scores on each slice (group of images)
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
         verdict: list[str] = []

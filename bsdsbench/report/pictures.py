@@ -44,8 +44,8 @@ def _gt_pictures(
 
     "gt" is the ground truth: transparent where no annotator drew, darker where more annotators did.
     "truth" is its caption, and "size" is [width, height]. "void" shows the uncounted pixels `void`.
-    The longer side of "photo" is reduced to `side` pixels unless `side` is None. "thumb" is a
-    thumbnail. Without a photo, it is the ground truth, and "paper" (white background) is True.
+    "thumb" is a thumbnail of "photo" or, without a photo, the ground truth, which needs a white
+    background ("paper").
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # above 0 if anyone drew the pixel
@@ -165,11 +165,10 @@ class ImagePictures:
     def __init__(
         self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
-        """Set the runs, whose indices identify them in the pictures, and their files.
+        """Set the runs, whose indices identify them in the pictures, and their files by run name.
 
-        `sources` maps the name of a run to its files; runs without files get no pictures. If `full`
-        is True, photos and predictions are not reduced to THUMBNAIL pixels, and error classes are
-        drawn even for runs that did not count them.
+        If `full` is True, photos and predictions are not reduced to THUMBNAIL pixels, and error
+        classes are drawn even for runs that did not count them.
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -185,8 +184,7 @@ class ImagePictures:
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that counted it.
 
-        The ground truth and the photo are those of the first run whose files can be loaded. Errors
-        in the files of a run are returned as failures, not raised.
+        The ground truth and the photo are those of the first run whose files can be loaded.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []

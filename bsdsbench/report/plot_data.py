@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import ERROR_CLASSES
@@ -38,26 +38,22 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     return [(name, [(k, 100 * rise / longest) for k, rise in rises]) for name, rises in bars]
 
 
-class SlicePlot(NamedTuple):
-    """A plot of scores per slice (group of images): its title, and the SVG file as a data URL."""
-
-    title: str
-    url: str
-
-
-def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
+def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, str]:
     """Plot a score of the runs, with its interval, in each slice (group of images).
 
     It is the first score that tables of the first run show by default and that all runs have.
 
     slices : the slices of each run, all made from the same grouping column
+
+    Returns the "title" and the "url", a data URL of an SVG file.
     """
     from bsdsbench.plotting.comparison_plots import draw_slices
 
     score = score_drawn(runs, slices)
     with style.style("screen", file=True):
         svg = style.drawn_bytes(draw_slices(slices, score), "svg")
-    return SlicePlot(f"{heading(score)} by {slices[0].parts.column}", data_url("svg+xml", svg))
+    title = f"{heading(score)} by {slices[0].parts.column}"
+    return {"title": title, "url": data_url("svg+xml", svg)}
 
 
 def curves_data(
@@ -95,18 +91,15 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return {"curve": points, "ods": best point}, for JSON.
-
-    A point is [threshold or None, recall, precision, F], rounded to five decimals. Points with
-    recall and precision 0 are left out.
-    """
+    """Return {"curve": points, "ods": best point}, see `curves_data`; rounded to five decimals."""
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = []
-    for point in zip(thresholds, curve.recall, curve.precision, f, strict=True):
-        _, recall, precision, _ = point
+    for threshold, recall, precision, f_value in zip(
+        thresholds, curve.recall, curve.precision, f, strict=True
+    ):
         if recall > 0 or precision > 0:
-            points.append(_rounded(point))
+            points.append(_rounded((threshold, recall, precision, f_value)))
     ods = _rounded((best.threshold, best.recall, best.precision, best.f))
     return {"curve": points, "ods": ods}
 

@@ -37,27 +37,16 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server for the report of runs, and for full-size pictures of their images.
-
-    Predictions and ground truth are read from the folders recorded in the runs. Attributes:
-
-    address : the URL to open
-    ids : the image ids. A URL refers to an image by its index in this list
-    page : the HTML page, encoded in UTF-8
-    """
+    """A server for the report of runs, and for pictures of their images from recorded folders."""
 
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Build the page and bind the port. Requests are not answered before `serve_forever`.
-
-        runs : runs, or their folders
-        port : the port number, or 0 for any free port
-        """
+        """Build the page and bind the port (0: any free one). `serve_forever` answers requests."""
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
-        self.ids = page.ids
+        self.ids = page.ids  # a URL refers to an image by its index in this list
         self.maker = ImagePictures(evaluations, page.sources, full=True)  # makes them on request
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
@@ -66,6 +55,7 @@ class ViewServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), _Handler)
         port = self.server_address[1]
         self.hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}  # Host headers to accept
+        #: the URL to open
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
@@ -94,11 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
-
-        The status is 403 unless there is exactly one Host header and it names this server. It is
-        404 if the path is not one of these two, the token is wrong, or NUMBER is out of range.
-        """
+        """Send the page, the pictures of an image, or an error for any other request."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             return self.send_error(403, _NOT_THERE)

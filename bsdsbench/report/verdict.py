@@ -17,9 +17,8 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 def verdict_lines(comparison: Comparison) -> list[str]:
     """Return sentences that say which run is best by the first score shown in the comparison.
 
-    The first line names the best run. The next _MAX_COMPARED runs are compared with the best run,
-    one line each, and a last line gives the number of the remaining runs. Runs with an undefined
-    score are left out; if all are undefined, the list is empty.
+    The next _MAX_COMPARED runs are compared with the best run, one line each. Runs with an
+    undefined score are left out; if all are undefined, the list is empty.
     """
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
@@ -71,27 +70,22 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
 
     The score tables show the intervals that these notes explain. A comparison table whose notes
     were appended is removed from `compared` (tables by key), so that its numbers are not shown
-    twice.
-
-    - Notes of a table METRIC-parts, whose rows are parts such as classes, go to the score table
-      with the same key.
-    - Notes and the sentence of the table "scores", which has the overall scores of all metrics, go
-      to the last other score table that has intervals.
+    twice. Its notes go to the score table with the same key, such as METRIC-parts. Those of the
+    table "scores", which has the overall scores of all metrics, go to the last other table with
+    intervals.
     """
+    notes_of_tables: list[tuple[Table, Sequence[str | Note]]] = []
     last_with_intervals = None
     for table in tables:
         if table.key in compared:
-            _add_notes(table, compared.pop(table.key).notes)
+            notes_of_tables.append((table, compared.pop(table.key).notes))
             continue
         estimates = [cell for row in table.rows for cell in row if isinstance(cell, Estimate)]
         if any(estimate.low is not None for estimate in estimates):
             last_with_intervals = table
     if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")
-        _add_notes(last_with_intervals, [f"{overall.sentence}.", *overall.notes])
-
-
-def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Add the notes that are texts in place, once each; `table` already has those on columns."""
-    added = [note for note in notes if isinstance(note, str)]
-    table.notes = list(dict.fromkeys([*table.notes, *added]))
+        notes_of_tables.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
+    for table, notes in notes_of_tables:
+        added = [note for note in notes if isinstance(note, str)]  # it has those on columns
+        table.notes = list(dict.fromkeys([*table.notes, *added]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from bsdsbench.results.score_tables import metric_with_errors, table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Estimate, Field, Table
 
-_T = TypeVar("_T")
-
 
 def worst_figure(
     runs: Sequence[Evaluation], image_ids: Sequence[str], path: Path, look: str = "page"
@@ -43,7 +41,7 @@ def worst_figure(
     path : the .pdf, .svg or .png file
     look : the width of the figure: "page" (full text width of a paper) or "column"
     """
-    from bsdsbench.plotting.grid import PictureRow, draw_grid
+    from bsdsbench.plotting.grid import draw_grid
 
     if not image_ids or not all(map(overlays.drawn_metric, runs)):
         raise DataError(f"{path}: expected images, and runs whose pixels can be drawn")
@@ -52,9 +50,9 @@ def worst_figure(
     headings = ["ground truth", *(run.name for run in runs)]
     if has_photos:
         headings.insert(0, "picture")
-    rows = []
+    rows: dict[str, list[tuple[Any, str]]] = {}  # (picture (H, W, 3), caption) of each column
     for image_id in image_ids:
-        cells: list[tuple[Any, str]] = []  # (picture (H, W, 3), caption) of each column
+        cells = rows[image_id] = []
         for run, sources in zip(runs, sources_of_runs, strict=True):
             (record,) = (r for r in run.records if r.image_id == image_id)
             pred, gt = sources.load_of_run(run, record, overlays.drawn_metric(run))
@@ -69,7 +67,6 @@ def worst_figure(
                 cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
             overlay = next(overlays.paint_image(pred, gt, run, photo))  # the main one comes first
             cells.append((overlay.pixels, overlay.caption))
-        rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
 
 
@@ -104,8 +101,36 @@ def _values_of_images(
     return values
 
 
-# The columns of the table of worst images: field -> {image id: cell}
-_Columns = dict[Field, Mapping[str, Any]]
+def _scores_of_methods(
+    methods: Sequence[Method],
+    runs: Sequence[Evaluation],
+    metric: str | None,
+    columns: Sequence[str] | None,
+    spread: Spread,
+) -> list[dict[Field, dict[str, Estimate]]]:
+    """Return for each method {column: {image id: mean over its runs}} of the scores of all runs.
+
+    A mean has its `spread` beside it, and is NaN if the score is undefined in a run of the method.
+
+    runs : those of all methods, method by method, with the same images
+    metric, columns : the metric and scores of it, as for `worst_table`
+    """
+    shown_metric = shared_metric(runs, metric)
+    values_of_runs = [_values_of_images(run, shown_metric, columns) for run in runs]
+    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
+    remaining = iter(values_of_runs)
+    scores = []
+    for method in methods:
+        values_of_method = list(islice(remaining, method.n_runs))
+        cells_of_fields = dict[Field, dict[str, Estimate]]()
+        for field in fields:
+            cells_of_fields[field] = {}
+            for image_id in runs[0].image_ids:
+                numbers = [values[field].get(image_id) for values in values_of_method]
+                score = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
+                cells_of_fields[field][image_id] = score.cell(spread)
+        scores.append(cells_of_fields)
+    return scores
 
 
 def worst_table(
@@ -137,38 +162,39 @@ def worst_table(
     Raises DataError if there are more than two runs or methods, if they are not comparable, or if
     any of them lacks the metric.
     """
-    methods = _as_methods(runs)
-    names = [method.name for method in methods]
+    if not 1 <= len(runs) <= 2:
+        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
+    for method in methods:
+        if method.n_runs > 1:
+            comparable(as_runs(method.runs, method.labels))  # raises DataError
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)  # with their common images only
-    first_run = shared_runs[0]
-    shown_metric = shared_metric(shared_runs, metric)
-    values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
-    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    # By method: for each score in `fields`, image id -> mean over the runs of the method
-    scores = [
-        _mean_columns(values_of_method, fields, first_run.image_ids, spread)
-        for values_of_method in _split_by_method(values_of_runs, methods)
-    ]
+    scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
+    main_field, *_ = fields = list(scores[0])
     # The first score ranks the images: by its value, or by its difference between two methods
-    values = _score_differences([columns_of_method[0] for columns_of_method in scores])
+    main_cells = [cells_of_fields[main_field].values() for cells_of_fields in scores]
+    main_scores = np.array([[cell.value for cell in cells] for cells in main_cells], np.float64)
+    differences = main_scores[0] - main_scores[1] if is_pair else main_scores[0]
+    goodness = values = dict(zip(shared_runs[0].image_ids, differences.tolist(), strict=True))
     if is_pair:  # the largest difference first
         goodness = {image_id: -abs(value) for image_id, value in values.items()}
-    elif fields[0].higher_is_better is False:  # such as an error: the largest first
+    elif main_field.higher_is_better is False:  # such as an error: the largest first
         goodness = {image_id: -value for image_id, value in values.items()}
-    else:
-        goodness = values
-    ranked = sorted(goodness, key=lambda image_id: (goodness[image_id], image_id))  # worst first
-    group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
+    defined = [image_id for image_id in goodness if not isnan(goodness[image_id])]
+    ranked = sorted(defined, key=lambda image_id: (goodness[image_id], image_id))  # worst first
+    group_of = _first_of_each_group(ranked, shared_runs[0], of_each, n) if of_each else {}
     listed = list(group_of) if of_each else ranked[:n]  # ids
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    table_columns: _Columns = {Field("image", "Image"): {i: i for i in listed}}
-    table_columns |= _group_columns(first_run, of_each, group_of)
-    for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
-        prefix = f"{name}: " if is_pair else ""
-        for k, (field, cells) in enumerate(zip(fields, columns_of_method, strict=True)):
+    table_columns: dict[Field, Mapping[str, Any]] = {
+        Field("image", "Image"): {i: i for i in listed}
+    }
+    table_columns |= _group_columns(shared_runs[0], of_each, group_of)
+    for number, (method, cells_of_fields) in enumerate(zip(methods, scores, strict=True), 1):
+        prefix = f"{method.name}: " if is_pair else ""
+        for k, (field, cells) in enumerate(cells_of_fields.items()):
             is_repeated = field.key in [earlier.key for earlier in fields[:k]]  # for another class
             key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
             table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
@@ -176,99 +202,15 @@ def worst_table(
         table_columns[Field("difference", "A - B", "", "+.4f")] = values
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
-        overlay_columns = _overlay_columns(_split_by_method(folders, methods), listed)
+        overlay_columns = _overlay_columns(methods, folders, listed)
         table_columns |= overlay_columns
-        is_drawn = all(all(paths.values()) for paths in overlay_columns.values())
-        notes.append(_overlay_note(shared_runs, is_drawn))
+        notes.append(_overlay_note(shared_runs, overlay_columns.values()))
     rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
-    title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
+    names = " and ".join(method.name for method in methods)
+    title = f"Where {names} differ most" if is_pair else f"Worst images of {names}"
     footer = table_footer(shared_runs)  # the texts under the table
     footer["notes"] = [*notes, *footer["notes"]]
     return Table("worst", title, list(table_columns), rows, **footer)
-
-
-def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Convert one or two runs or methods (sets of runs) to methods; a run is a method of one."""
-    if not 1 <= len(runs) <= 2:
-        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
-    for method in methods:
-        if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))  # raises DataError
-    return methods
-
-
-def _split_by_method(entries: Sequence[_T], methods: Sequence[Method]) -> list[list[_T]]:
-    """Divide a sequence with one entry per run, in the order of the methods, by method."""
-    remaining = iter(entries)
-    return [list(islice(remaining, method.n_runs)) for method in methods]
-
-
-def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, str]) -> _Columns:
-    """Return a table column {image id: group} for each grouping column of the images of `run`.
-
-    of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
-    group_of : image id -> group in that column; replaces the stored value
-    """
-    grouping_column = column_of(of_each or "", run.records)
-    columns: _Columns = {}
-    for k, name in enumerate(group_columns(run.records)):
-        cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
-        if name == grouping_column:
-            cells |= group_of
-        columns[Field(f"group_{k}", name)] = cells
-    return columns
-
-
-def _overlay_columns(
-    folders_of_methods: Sequence[Sequence[Path]], image_ids: Sequence[str]
-) -> _Columns:
-    """Return a column per method: {image id: path of the overlay of its first run, or ""}."""
-    columns: _Columns = {}
-    for number, folders in enumerate(folders_of_methods, 1):
-        folder = folders[0] / "overlays"  # of the first run
-        cells = {i: str(overlays.overlay_path(folder, i) or "") for i in image_ids}
-        columns[Field(f"overlay_{number}", "Overlay")] = cells
-    return columns
-
-
-def _mean_columns(
-    values_of_runs: Sequence[Mapping[Field, Mapping[str, float | None]]],
-    fields: Sequence[Field],
-    image_ids: Sequence[str],
-    spread: Spread,
-) -> list[dict[str, Estimate]]:
-    """Return {image id: mean over a method's runs} for each score in `fields`.
-
-    A cell has the mean with its `spread`. The mean is NaN if the score is undefined in a run.
-
-    values_of_runs : for each run of the method, column of a score -> image id -> score, or None if
-        undefined
-    """
-    columns = []
-    for field in fields:
-        cells = {}
-        for image_id in image_ids:
-            numbers = [values[field].get(image_id) for values in values_of_runs]
-            scores = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-            cells[image_id] = scores.cell(spread)
-        columns.append(cells)
-    return columns
-
-
-def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, float]:
-    """Return {image id: score} of one column, or {image id: difference} of two (first - second).
-
-    Images with an undefined score are left out.
-    """
-    differences = {}
-    for image_id in columns[0]:
-        scores = [column[image_id].value for column in columns]
-        first, *second = [nan if score is None else float(score) for score in scores]
-        difference = first - second[0] if second else first  # NaN if a score is undefined
-        if not isnan(difference):
-            differences[image_id] = difference
-    return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
@@ -282,9 +224,41 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
     return listed
 
 
-def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
+def _group_columns(
+    run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
+) -> dict[Field, dict[str, str]]:
+    """Return a table column {image id: group} for each grouping column of the images of `run`.
+
+    of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
+    group_of : image id -> group in that column; replaces the stored value
+    """
+    grouping_column = column_of(of_each or "", run.records)
+    columns = {}
+    for k, name in enumerate(group_columns(run.records)):
+        cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
+        if name == grouping_column:
+            cells |= group_of
+        columns[Field(f"group_{k}", name)] = cells
+    return columns
+
+
+def _overlay_columns(
+    methods: Sequence[Method], folders: Sequence[Path], image_ids: Sequence[str]
+) -> dict[Field, dict[str, str]]:
+    """Return a column per method: {image id: path of the overlay of its first run, or ""}."""
+    columns = {}
+    first = 0  # index of the method's first run
+    for number, method in enumerate(methods, 1):
+        folder = folders[first] / "overlays"
+        cells = {i: str(overlays.overlay_path(folder, i) or "") for i in image_ids}
+        columns[Field(f"overlay_{number}", "Overlay")] = cells
+        first += method.n_runs
+    return columns
+
+
+def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[Mapping[str, str]]) -> str:
     """Return a note that explains the colours of overlays, or how to draw missing overlays."""
-    if not is_drawn:
+    if not all(all(paths.values()) for paths in columns):
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
     metric = overlays.drawn_metric(runs[0])

@@ -9,7 +9,7 @@ import bsdsbench as bb
 from bsdsbench.plotting import plot_runs, plot_slices
 from bsdsbench.plotting.displays import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay
 from bsdsbench.plotting.figures import plot_curves
-from bsdsbench.plotting.grid import PictureRow, draw_grid
+from bsdsbench.plotting.grid import draw_grid
 from bsdsbench.plotting.style import style
 from bsdsbench.report.history import plot_history
 from tests.helpers.simulated import simulated_run
@@ -73,7 +73,7 @@ def of_further_kinds(look, path):
 
 def of_pictures(look, path):
     picture = np.zeros((32, 48, 3), np.uint8)
-    rows = [PictureRow(f"image{k}", [(picture, f"F .{k}12")] * 4) for k in range(3)]
+    rows = {f"image{k}": [(picture, f"F .{k}12")] * 4 for k in range(3)}
     headings = ["picture", "ground truth", "one", "two with a longer name"]
     return [draw_grid(headings, rows, path / "grid.pdf", look)]
 
