@@ -43,7 +43,12 @@ from bsdsbench.plotting.displays import (
     ToleranceDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.method_curves import AVERAGED, method_curve, spread_entries
+from bsdsbench.plotting.method_curves import (
+    AVERAGED,
+    MethodCurve,
+    method_curve,
+    spread_entries,
+)
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
@@ -300,16 +305,13 @@ def plot_runs(
         # A published AP is shown if its rule is that of all runs or, without runs, of all results
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
-        published_displays = [
-            PRCurveDisplay.from_published(p, ap=ap and ap_rules == {p.ap_rule})
-            for p in published_results
-        ]
-        figure = plot_curves([*(curve.display for curve in curves), *published_displays])
+        for p in published_results:
+            display = PRCurveDisplay.from_published(p, ap=ap and ap_rules == {p.ap_rule})
+            curves.append(MethodCurve(display))
+        figure = plot_curves([curve.display for curve in curves])
         for curve in curves:
             curve.draw_runs()  # the band, or the curves of the other runs
-        # Entry of the legend -> F of the best point, or 0 if there is none
         f_of_artist: dict[Any, float] = {curve.display.line_: curve.f for curve in curves}
-        f_of_artist |= {d.line_: d.best.f if d.best else 0.0 for d in published_displays}
         if human is None:  # mark it if no run has a reason against it
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
             human = "human" in published or bool(reasons and not any(reasons))

@@ -41,7 +41,7 @@ class MethodCurve(NamedTuple):
     """The curve of a method: that of its only run, the mean over runs, or one curve per run."""
 
     display: CurveDisplay  # the curve of the only run, the mean curve, or the first run's curve
-    run_displays: list[CurveDisplay]  # the curves of all runs, or [] if there is only one run
+    run_displays: Sequence[CurveDisplay] = ()  # the curves of all runs, if there are several
     band: _MeanCurve | None = None  # the mean curve and its band, if the mean is drawn
 
     @property
@@ -105,7 +105,7 @@ def method_curve(
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
         displays[0].name = method.name + ap_text
-        return MethodCurve(displays[0], run_displays=[])
+        return MethodCurve(displays[0])
     comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
     # Points are not joined if they have no order
     if not each_run and not all(display.joined for display in displays):
