@@ -7,8 +7,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
@@ -220,30 +219,24 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
     return f"unexpected {type(error).__name__}: {error}{bug}"
 
 
-@contextmanager
-def naming_sides(pred: str, gt: str) -> Iterator[None]:
-    """Name the file in a DataError that functions of arrays raise inside the `with` block.
+def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
+    """Add file names to an error that was raised by a function that knows only arrays.
 
     In each of its problems, "prediction: " at the start is replaced by the file `pred`, and "ground
-    truth: " by the file `gt`. "ucm2: " is kept after the file `pred`. Other problems are unchanged.
+    truth: " by the file `gt`. "ucm2: " is kept after the file `pred`. If there is none, the error
+    is returned as it is.
     """
-    try:
-        yield
-    except DataError as error:
-        problems = list[Problem]()
-        for problem in error.problems:
-            side, _, has = problem.has.partition(": ")
-            if not problem.file and side in ("prediction", "ground truth"):
-                problem = attrs.evolve(
-                    problem, file=gt if side == "ground truth" else pred, has=has
-                )
-            elif side == "ucm2":
-                problem = problem.with_file(pred)
-            problems.append(problem)
-        if problems == list(error.problems):
-            raise
-        same_class = type(error)  # such as ShapeError, a child of DataError
-        raise same_class(problems=problems) from error.__cause__
+    problems = list[Problem]()
+    for problem in error.problems:
+        side, _, has = problem.has.partition(": ")
+        if not problem.file and side in ("prediction", "ground truth"):
+            file = pred if side == "prediction" else gt
+            problem = attrs.evolve(problem, file=file, has=has)
+        elif side == "ucm2":
+            problem = problem.with_file(pred)
+        problems.append(problem)
+    same_class = type(error)  # such as ShapeError, a child of DataError
+    return error if problems == list(error.problems) else same_class(problems=problems)
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:

@@ -2,8 +2,6 @@
 
 import pickle
 
-import pytest
-
 from bsdsbench.errors import (
     DataError,
     FileFormatError,
@@ -11,7 +9,7 @@ from bsdsbench.errors import (
     Problem,
     Setting,
     merge_similar_problems,
-    naming_sides,
+    with_file_of_side,
 )
 
 
@@ -72,16 +70,13 @@ def test_collecting_and_pickling_keep_every_line():
 
 
 def test_each_problem_gets_the_file_of_its_side():
-    problems = ["prediction: one", "ground truth: two", "ucm2: three", "four"]
-    with pytest.raises(DataError) as named, naming_sides("p.png", "g.png"):
-        raise DataError(problems=problems)
-    assert [str(problem) for problem in named.value.problems] == [
+    error = DataError(problems=["prediction: one", "ground truth: two", "ucm2: three", "four"])
+    named = with_file_of_side(error, "p.png", "g.png")
+    assert [str(problem) for problem in named.problems] == [
         "p.png: one",
         "g.png: two",
         "p.png: ucm2: three",
         "four",
     ]
     other = DataError("four")
-    with pytest.raises(DataError) as unchanged, naming_sides("p.png", "g.png"):
-        raise other
-    assert unchanged.value is other
+    assert with_file_of_side(other, "p.png", "g.png") is other

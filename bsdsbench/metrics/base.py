@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, naming_sides
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, with_file_of_side
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -412,8 +412,10 @@ class Metric(ABC, Generic[Opt]):
 
         The part "" has all of `tree`, with the overall scores. A part without scores has {}.
         """
-        paths = self.parts(protocol, self.options_of(protocol))
-        return {"": tree} | {part: part_of(tree, path) or {} for part, path in paths.items()}
+        scores: dict[str, Mapping[str, Any]] = {"": tree}
+        for part, path in self.parts(protocol, self.options_of(protocol)).items():
+            scores[part] = part_of(tree, path) or {}
+        return scores
 
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
@@ -476,8 +478,10 @@ class Metric(ABC, Generic[Opt]):
             same_shape(pred.shape, gt.shape, pred.where, contours)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
-        with naming_sides(pred.where, gt.where):
+        try:
             return count(pred, gt, protocol, opt, **further)
+        except DataError as error:
+            raise with_file_of_side(error, pred.where, gt.where) from error.__cause__
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how to interpret the values in prediction files and in ground-truth files.

@@ -32,7 +32,7 @@ from bsdsbench.protocol.fields import (
 )
 
 Spacing = tuple[float, float]  # the distances between rows and between columns
-# Messages of errors begin with these, for which `errors.naming_sides` puts the file
+# Messages of errors begin with these, for which `errors.with_file_of_side` puts the file
 PRED_SIDE, GT_SIDE = SIDES = ("prediction", "ground truth")
 VOID = int(np.iinfo(np.int64).min)  # value of void pixels (not `GroundTruth.valid`) in gt maps
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.errors import DataError, naming_sides
+from bsdsbench.errors import DataError, with_file_of_side
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.loaders.formats.official_txt import safe_name
@@ -74,13 +74,15 @@ def pixel_steps(
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
     has_classes = metric_with_errors(run) is not None if errors is None else errors
-    with naming_sides(pred.where, gt.where):
+    try:
         if isinstance(metric, DrawsPixels):  # a metric of masks or labels
             return metric.pixel_steps(pred, gt, run.protocol, options)
         # `count` takes a function that counts in place of its own, here one that returns the steps
         classify = partial(pixel_classes, errors=has_classes)
         steps: OverlaySteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
         return steps
+    except DataError as error:
+        raise with_file_of_side(error, pred.where, gt.where) from None
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
