@@ -128,10 +128,9 @@ Over = dict[str, dict[str, NDArray[Any]]]
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Build the entry "over" of `scores`: how many values each mean includes, out of how many.
 
-    unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
 
-    Returns score -> unit -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
+    Returns score -> `unit` -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():

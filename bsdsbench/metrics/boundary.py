@@ -473,9 +473,6 @@ def boundary_match_maps(
     return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
-# ---- boundary maps at every threshold ------------------------------------------------------------
-
-
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
     """Return the boundaries of A annotators, bool (A, H, W), thinned if `protocol.gt_thin`."""
     from bsdsbench.kernels.thinning import thin_each

@@ -106,19 +106,10 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 
 
 def log_steps(depth: F8) -> F8:
-    """Compute the soft edges of a depth map: the log depth difference between neighbours.
+    """Compute the soft edges of a depth map (H, W): the log depth difference between neighbours.
 
-    Each pixel is compared with its right and its lower neighbour.
-
-    Parameters
-    ----------
-    depth : array
-        float64 (H, W). Depths below 1e-6 are set to 1e-6. A difference from NaN counts as 0.
-
-    Returns
-    -------
-    array
-        float64 (H, W), the larger of each pixel's two absolute differences, capped at 1.
+    Returns float64 (H, W), the larger of each pixel's absolute differences from its right and its
+    lower neighbour, capped at 1. Depths below 1e-6 are set to 1e-6. A difference from NaN is 0.
 
     Examples
     --------

@@ -104,6 +104,8 @@ class InstancesOptions(MapContents):
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
     """Count the matched and unmatched objects of one image.
 
+    Raises DataError if an array is not a label map or has a value below -1, or the shapes differ.
+
     Parameters
     ----------
     pred, gt : array_like
@@ -126,10 +128,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         - `by_size`, int64 (B, 2, 2): `objects` of each of B size classes, only if `opt.sizes` is
           set
 
-    Raises
-    ------
-    DataError
-        If an array is not a label map or has a value below -1, or the shapes differ.
+
 
     Examples
     --------

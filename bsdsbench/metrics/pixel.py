@@ -183,10 +183,8 @@ def pixel_score(
 
     Parameters
     ----------
-    records : sequence of ImageRecord, or Counts
-        One record per image, in any order; or the counts of a single image.
-    protocol : Protocol, str or None
-        The protocol to score with, or the name of a preset; bsds500 if None.
+    records, protocol
+        As in `boundary_score`, with pixel counts.
 
     Returns
     -------
@@ -215,16 +213,9 @@ def pixel_counts(
 
     Parameters
     ----------
-    pred : array or Prediction
-        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. The protocol may invert the map and apply NMS, but it is never thinned. For n
-        segmentations the thresholds are 1 .. n, one per segmentation, and `abs_error_sum` uses the
-        mean of their boundary maps.
-    gts : sequence of array, or GroundTruth
-        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth.
-    protocol : Protocol, str or None
-        A protocol or the name of a preset; bsds500 if None.
+    pred, gts, protocol
+        As in `boundary_counts`. The protocol may invert the soft map and apply NMS, but it is never
+        thinned. For n segmentations, `abs_error_sum` uses the mean of their boundary maps.
 
     Returns
     -------

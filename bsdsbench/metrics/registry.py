@@ -209,8 +209,6 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if the options of the metrics conflict or have no effect.
 
-    The errors are:
-
     - several tolerances for a metric that supports only one
     - a class or other part whose name would make the key of a score ambiguous
     - metrics that treat different values of the same files as void
@@ -291,14 +289,12 @@ def group_by_reading(
         content = metric.gt_kind, files.labels, files.pred_labels, files.void
         groups.setdefault(content, []).append(metric)
     first_group = next(iter(groups.values()))
-    for metric in map(get, metrics):
-        if metric not in deciding:
-            first_group.append(metric)
+    first_group += [metric for metric in map(get, metrics) if metric not in deciding]
     metric_groups = []
-    for first, *others in groups.values():
-        files = first.files_read(first.options_of(protocol))
-        readings = first.readings(protocol, pred_kind)
-        metric_groups.append(MetricGroup((first, *others), files, readings))
+    for group in groups.values():
+        files = group[0].files_read(group[0].options_of(protocol))
+        readings = group[0].readings(protocol, pred_kind)
+        metric_groups.append(MetricGroup(tuple(group), files, readings))
     return tuple(metric_groups)
 
 

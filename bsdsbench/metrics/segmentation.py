@@ -43,6 +43,8 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count the pixels and instances of one image by class.
 
+    Raises DataError if a label belongs to no class, or the shapes differ.
+
     Parameters
     ----------
     pred, gt : array_like
@@ -54,7 +56,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Returns
     -------
     Counts
-        With these arrays, for C classes:
+        For C classes:
 
         - `confusion`, int64 (C + 1, C + 1): entry [i, j] is the number of pixels with annotated
           class i and predicted class j. The last index means no class. Ignored pixels are counted
@@ -63,10 +65,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
           unpaired annotated ones; 0 if `params.unit` is "class"
         - `iou_sum`, float64 (C,): the sum of the pairs' IoU
 
-    Raises
-    ------
-    DataError
-        If a label belongs to no class, or the shapes differ.
+
 
     Examples
     --------

@@ -142,6 +142,7 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
     b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
+    Raises DataError if `mask` is not binary or not (H, W), or `connectivity` is neither 8 nor 4.
 
     Parameters
     ----------
@@ -158,11 +159,6 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     -------
     array
         int64 (patches, 3): b0, b1 and Euler characteristic of each patch; (0, 3) if none fits.
-
-    Raises
-    ------
-    DataError
-        If `mask` is not binary or not (H, W), or `connectivity` is neither 8 nor 4.
 
     Examples
     --------

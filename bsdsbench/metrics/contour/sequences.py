@@ -28,21 +28,8 @@ def encode_id(image_id: str) -> F8:
     return np.array([[ord(character)] for character in image_id], np.float64)
 
 
-def _group_frames(encoded_ids: F8) -> list[I8]:
-    """Return the indices of each sequence's frames in natural order ("2" before "10").
-
-    encoded_ids (N, L, 1): the arrays of `encode_id`, padded with NaN to the longest id.
-    """
-    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in encoded_ids[..., 0]]
-    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
-    frames_of_sequence = grouped((ids[i].rpartition("/")[0], i) for i in order)
-    return [np.array(frames) for frames in frames_of_sequence.values()]
-
-
 def follow_objects(stack: Stack) -> Stack:
     """Collect the measures of each object along its sequence of frames (images), as DAVIS does.
-
-    The objects of a sequence are those that are annotated in its first frame.
 
     `stack` holds these counts of N frames, padded with NaN to equal lengths:
 
@@ -51,7 +38,7 @@ def follow_objects(stack: Stack) -> Stack:
         in gt, and M measures
     absent : (N, M), the measures of two empty masks
 
-    Returns the stack with these counts replaced by
+    Returns the stack, in which these counts, if it has them, are replaced by
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
@@ -59,8 +46,6 @@ def follow_objects(stack: Stack) -> Stack:
         annotated in no frame of the sequence, or 0 if there is none
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
-
-    A stack without "objects" is returned unchanged.
     """
     if "objects" not in stack:
         return stack
@@ -68,10 +53,14 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # has pixels; False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    frames_of_sequence = _group_frames(stack["frame"])  # arrays of indices, first frame first
+    # The indices of each sequence's frames, in natural order of their ids ("2" before "10")
+    codes = stack["frame"][..., 0]
+    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
+    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
+    indices = grouped((ids[i].rpartition("/")[0], i) for i in order).values()
+    frames_of_sequence = list(map(np.array, indices))
     objects_of_sequence = []  # the numbers of the objects annotated in the first frame
-    for frames in frames_of_sequence:
-        first = frames[0]
+    for first, *_ in frames_of_sequence:
         objects_of_sequence.append(numbers[first, in_gt[first]])
     most_objects = max(map(len, objects_of_sequence))
     # (N, K, M): begins with `absent` everywhere, and is replaced where a frame has the object
