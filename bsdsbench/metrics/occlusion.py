@@ -38,8 +38,8 @@ def _count_right_pairs(
     angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
 
     Returns int64 (6,): matched and all annotated pixels, matched and all predicted pixels, then the
-        annotated and the predicted pixels in a right pair. Annotated pixels are summed over
-        annotators; predicted pixels need a pair with at least one annotator.
+    annotated and the predicted pixels in a right pair. Annotated pixels are summed over annotators;
+    predicted pixels need a pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 

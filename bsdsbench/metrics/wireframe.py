@@ -169,7 +169,7 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
     Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
-        LINE_THRESHOLDS, by whether the line is a true positive.
+    LINE_THRESHOLDS, by whether the line is a true positive.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
@@ -190,8 +190,8 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
     Returns float64 (N, 4) by descending score: the score, then 1 or 0 for each of
-        JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated,
-        the predictions are not counted, as in L-CNN's program, and the result is (0, 4).
+    JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated,
+    the predictions are not counted, as in L-CNN's program, and the result is (0, 4).
     """
     if not len(annotated):
         return np.zeros((0, 4))

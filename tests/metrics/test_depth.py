@@ -147,7 +147,7 @@ def test_matched_edges_are_those_of_boundary():
     "how", ["scale", "scale-shift", "disparity-scale", "disparity-scale-shift"]
 )
 def test_alignment_is_least_squares(how):
-    from bsdsbench.metrics.depth_maps import _align
+    from bsdsbench.metrics.depth import _align
 
     rng = np.random.default_rng(5)
     for _ in range(30):

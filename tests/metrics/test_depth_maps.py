@@ -6,8 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import dbe_parts
-from bsdsbench.metrics.depth_maps import DepthOptions, prepare_depth_maps
+from bsdsbench.metrics.depth import DepthOptions, dbe_parts, prepare_depth_maps
 from bsdsbench.scores.counts import Counts
 from tests.helpers.counting import score_of
 from tests.helpers.runs import refused

@@ -221,7 +221,7 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     """Count the pixels of every label's skeleton (centre line) in two label maps (H, W).
 
     Returns int64 (n_labels, 2, 2): for pred and for gt, the skeleton pixels that have the same
-        label in the other map, and all skeleton pixels. Pixels labelled -1 belong to no label.
+    label in the other map, and all skeleton pixels. Pixels labelled -1 belong to no label.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize
