@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from attrs import evolve
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import I8
 from bsdsbench.curves.areas import auc_pr, largest_precision_from
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
@@ -69,10 +70,7 @@ class OtherScores(NamedTuple):
 
 
 def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Yield ODS, OIS and AP by every rule that programs or papers use.
-
-    Each item has one score, such as OtherScores("ODS as mean of the images' F", HOME_MADE,
-    {"ods": 0.74}), where HOME_MADE says that no known program has the rule.
+    """Yield ODS, OIS and AP by every rule that programs or papers use, one score in each item.
 
     run : the curve of the run, with T points
     images : the curves of the N images, as arrays (N, T)
@@ -113,8 +111,7 @@ def iterate_other_columns(
     A metric may have several columns for the same quantity: "ece" and "ece_mean" are the variants
     "" and "_mean" of "ece", and a published ECE may be either. One item is yielded for each variant
     that has a score for every target, including the variant of the targets themselves. Its `scores`
-    map each target to the score in this variant, such as {"ece": score of "ece_mean"}, and its
-    label lists the headings of the columns.
+    map each target to the score in this variant, such as {"ece": score of "ece_mean"}.
 
     Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
     the column of a target belongs to no quantity.
@@ -144,34 +141,32 @@ def iterate_other_columns(
 
 # ---- tables of every rule ------------------------------------------------------------------------
 
-# (score, name, description) of each rule
-_RULES = [("AP", *rule) for rule in AP_RULES.items()]
-_RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
-
-def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches: F8) -> PRCurve:
+def add_whole_image(
+    files: Sources, protocol: Protocol, curve: PRCurve, stack: Mapping[str, I8]
+) -> PRCurve:
     """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
-    This point is counted from the ground truth of all images in `files`. `matches` (T, 4) are the
-    counts at the T other `thresholds`, which are ascending and above 0: matched and all annotated
-    pixels, matched and all predicted pixels, summed over the images.
+    This point is counted from the ground truth of all images in `files`. `stack` has the counts of
+    all images at the other thresholds, which are ascending and above 0.
     """
+    matches = stack["matches"].sum(axis=0)  # (T, 4), over the images
     matches_at_0 = np.zeros(4, np.int64)
     for image_id in files.items:
         truth = files.truth(image_id, protocol)
         gt_maps = truth_maps(truth, protocol)
         valid = truth.parts.get("valid")  # None if all pixels count
         matches_at_0 = matches_at_0 + whole_image_counts(gt_maps, valid)
-    return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([matches_at_0, matches]))
+    return PRCurve.of_counts(np.r_[0.0, curve.thresholds], np.vstack([matches_at_0, matches]))
 
 
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule that programs use, for each metric with curves.
 
-    A table has one column for each run, and one row for each rule. If parts of the metric, such as
-    classes, have curves too, there is a row for each rule and part. A cell is None if the run has
-    no such curve, or if the rule cannot be applied to it. Some rules need the ground truth, in
-    `gt_dir` or, by default, in the folder recorded in the run.
+    A table has one column for each run, and one row for each rule and each part of the metric (such
+    as a class) that has a curve. A cell is None if the run has no such curve, or if the rule cannot
+    be applied to it. Some rules need the ground truth, in `gt_dir` or, by default, in the folder
+    recorded in the run.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -188,8 +183,8 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         labels += [Field("part", "Curve")] if has_named_parts else []
         run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
-        for score, rule, description in _RULES:  # such as "AP", "edter", "as bsds, with ..."
-            for part in parts:
+        for score, descriptions in (("AP", AP_RULES), ("ODS", ODS_RULES)):
+            for (rule, description), part in product(descriptions.items(), parts):
                 row: list[Cell] = [score, rule, part] if has_named_parts else [score, rule]
                 row += [values.get(part, {}).get((score, rule)) for values in values_of_runs]
                 rows.append([*row, description])
@@ -209,9 +204,6 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    `part` is the part of the metric that the curve belongs to, such as a class, or "" for the
-    metric as a whole.
-
     The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
     "step" also uses it, except for the metric "boundary". There, a point that neither the curve nor
     the run's counts have is counted from the ground truth in `gt_dir` (None: the folder recorded in
@@ -225,10 +217,9 @@ def _apply_rules(
         extended = whole_curve(registry.get(metric), curve, run.stack(metric))
         # Lists of segmentations, whose thresholds are 1, 2, ..., have no such point
         if is_boundary and not extended.whole_image and curve.thresholds[-1] <= 1:
-            matches = run.stack(metric)["matches"].sum(axis=0)  # (T, 4), over the images
             with suppress(DataError):  # without ground truth the curve stays as it is
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                extended = add_whole_image(files, run.protocol, curve.thresholds, matches)
+                extended = add_whole_image(files, run.protocol, curve, run.stack(metric))
     curve_of_rule = {"edter": extended, "step": curve if is_boundary else extended}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
@@ -262,7 +253,6 @@ class CountingChange:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """Return True if the change may affect how `metric` counts images under `protocol`.
 
-        It does not if it leaves all fields and options that the counts depend on as they are.
         Returns False, too, if the changed fields are incompatible with the rest of the protocol.
         """
         try:
@@ -321,9 +311,7 @@ class CountingChange:
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Yield the changes that make a metric count as known programs do.
 
-    These are other values of the metric's options and of the protocol's fields, such as the
-    tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
-    annotation instead of all. Some may be what a run does already; the caller leaves these out.
+    Some may be what a run does already; the caller leaves these out.
     """
     if metric.options:
         for name, value, who in in_use(metric.options, metric.name):  # values in other programs
@@ -343,28 +331,20 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
                 change["max_dist_px"] = None
             yield CountingChange(name, f"{name} {value}", who, (change,))
     if "nms" in metric.uses:
-        yield from _nms_changes()
+        who = "maps that had it already, or never"
+        yield CountingChange("nms", "no NMS", who, ({"nms": False},))
+        # Programs whose NMS has the same parameters share one change
+        names_by_recipe = grouped((recipe, name) for name, recipe in RECIPES.items())
+        for recipe, names in names_by_recipe.items():
+            parameters = recipe.describe().partition(": ")[2]  # without the name
+            label = f"NMS {names[0]} ({parameters})"
+            nms_change = {"nms": True, "nms_params": names[0]}
+            yield CountingChange("nms", label, ", ".join(names), (nms_change,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
         yield CountingChange("annotators", "the first annotator alone", who, annotators="first")
         label = "all annotators drawn into one map"
         yield CountingChange("annotators", label, who, annotators="union")
-
-
-def _nms_changes() -> Iterator[CountingChange]:
-    """Yield a change that turns NMS off, and one for the NMS of each known program.
-
-    Programs whose NMS has the same parameters share one change, whose `who` lists all of them.
-    """
-    who = "maps that had it already, or never"
-    yield CountingChange("nms", "no NMS", who, ({"nms": False},))
-    # RECIPES: name of a program -> the parameters of its NMS
-    names_by_recipe = grouped((recipe, name) for name, recipe in RECIPES.items())
-    for recipe, names in names_by_recipe.items():
-        parameters = recipe.describe().partition(": ")[2]  # without the name
-        label = f"NMS {names[0]} ({parameters})"
-        change = {"nms": True, "nms_params": names[0]}
-        yield CountingChange("nms", label, ", ".join(names), (change,))
 
 
 def many_to_one_counts(
@@ -420,9 +400,8 @@ def many_to_one_counts(
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of a run's images that are listed by a known data set or a split file.
 
-    ids : the ids of the run's images
-    place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are searched
-        for in this folder and in its two parent folders
+    Split files (.txt, .lst) are searched for in the ground-truth folder `place`, if it exists, and
+    in its two parent folders.
 
     Returns {description of the subset: ascending indices of its images in `ids`, int64 (n,)}. A
     subset is left out if it is empty, contains all images, or equals an earlier one.

@@ -225,8 +225,9 @@ class Examination:
         truth fit, to `records`. If it cannot be read, only its error is added to `unread`.
 
         If `measure` is True and the sizes fit, the image is also counted, which adds it to
-        `measured`. For a boundary metric this includes the slow measurements, and an image whose
-        map or ground truth is constant is not counted.
+        `measured`, and its file to the `symptoms` that it shows; or, if the metric raises
+        DataError, its message to `refused`. For a boundary metric this includes the slow
+        measurements, and an image whose map or ground truth is constant is not counted.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
@@ -261,25 +262,15 @@ class Examination:
             is_comparable = self._measure_boundaries(image, pred, gt, measure)
             measure = measure and is_comparable
         if measure and fits:
-            self._count(image, pred, gt)
-
-    def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Compute the metric's counts of one image, and look for symptoms, signs of a wrong option.
-
-        A record with the counts is added to `measured`, and the image's file to the list of each
-        symptom in `symptoms`. If the metric raises DataError, only its message is added, to
-        `refused`.
-        """
-        metric, opt = self.metric, self.metric.options_of(self.protocol)
-        try:
-            counts = {metric.name: metric.count(pred, gt, self.protocol, opt)}
-        except DataError as error:
-            self.refused.append(str(error.problems[0]))
-            return
-        self.measured.append(ImageRecord(gt.image_id, gt.shape, counts))
-        areas = area_thumbnails(pred, gt, self.protocol)
-        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [metric], areas):
-            self.symptoms.setdefault(symptom, []).append(image.file)
+            try:
+                counts = metric.count(pred, gt, protocol, metric.options_of(protocol))
+            except DataError as error:
+                self.refused.append(str(error.problems[0]))
+                return
+            self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
+            areas = area_thumbnails(pred, gt, protocol)
+            for symptom in sanity.find_symptoms(pred, gt, protocol, [metric], areas):
+                self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
@@ -288,8 +279,7 @@ class Examination:
 
         Returns True if the map and the ground truth can be compared: they have the same size, and
         neither is constant. Only then is the map's orientation determined and, if `measure` is
-        True, are the slow measurements made. Otherwise, only the values of the map and of the
-        ground truth are checked, and nothing at all if the prediction has no soft map.
+        True, are the slow measurements made.
         """
         image.annotators = len(gt.boundaries)
         maps = sanity.look_at(pred, gt, self.protocol)
@@ -324,7 +314,6 @@ class Examination:
         If the problem is an error and not a warning, the images are removed from `sound`, so that
         later checks ignore them.
 
-        code : the kind of problem, a key of CHECKS
         images : the images that have the problem, by default those with `code` among their codes.
             If there are none, nothing is reported
         details : values for the placeholders of the message, in addition to {first} (the first
@@ -385,13 +374,8 @@ class Examination:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
         The remedy is tried on those of the images that were measured. If there are none, nothing is
-        reported. A remedy is another protocol, a function that changes the maps, or both.
-
-        code : the kind of problem, a key of CHECKS
-        protocol : the protocol of the remedy, or None if the remedy keeps the protocol
-        change : a function that takes and returns a soft map, float64 (H, W), or None
-        details : values for further placeholders of the message. {tried} is set here, such as
-            "F rises from 0.512 to 0.633"
+        reported. A remedy is another protocol, a change of the maps as in `best_f`, or both. It
+        sets {tried} in the message, such as "F rises from 0.512 to 0.633".
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -410,8 +394,9 @@ def check_image_names(examination: Examination) -> None:
     Ids in a split that have no ground truth are "unknown".
 
     If both occur and fewer than half of the ground-truth ids have a prediction, a single problem is
-    reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
-    otherwise "split", because the folders probably hold different splits of the data set.
+    reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix,
+    as in 2018_edge; otherwise "split", because the folders probably hold different splits of the
+    data set.
     """
     preds, gts = examination.grouping.pred.files, examination.grouping.gt.files  # by image id
     wanted = examination.grouping.wanted or set()  # the ids in the split file, if there is one
@@ -422,8 +407,12 @@ def check_image_names(examination: Examination) -> None:
     n_common = len(gts) - len(missing)
     numbers = {"of": len(gts), "common": n_common, "preds": counted(len(extra), "prediction")}
     if missing and extra and n_common < len(gts) / 2:
-        pattern = _find_affixes(missing, extra)  # such as "*_pred", or "" if there is none
-        examination.report("names" if pattern else "split", extra, longer=pattern, **numbers)
+        for name in extra:
+            prefix, first_id, suffix = name.partition(missing[0])  # no `first_id` if not in `name`
+            if first_id and {prefix + image_id + suffix for image_id in missing} <= set(extra):
+                examination.report("names", extra, longer=f"{prefix}*{suffix}", **numbers)
+                return
+        examination.report("split", extra, **numbers)
         return
     if missing:
         examination.report("missing", missing, **numbers)
@@ -448,28 +437,13 @@ def check_doubled_files(examination: Examination) -> None:
             examination.report("doubled", doubled_files, what=what)
 
 
-def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for all missing ids, else "".
-
-    >>> _find_affixes(["2018", "3063"], ["2018_edge", "3063_edge"])
-    '*_edge'
-    """
-    first_id = missing[0]
-    for name in extra:
-        prefix, middle, suffix = name.partition(first_id)
-        # `middle` is "" if the name does not contain the id
-        if middle and {prefix + image_id + suffix for image_id in missing} <= set(extra):
-            return f"{prefix}*{suffix}"
-    return ""
-
-
 def check_files(examination: Examination) -> None:
     """Report files that cannot be read, images that the metric cannot count, and symptoms.
 
     - "unreadable": files whose error messages differ only in file name and numbers share a finding
     - "refused": one finding for each distinct message of the metric
-    - symptoms: signs of a wrong option, with a code of their own such as "turned". One is reported
-      if at least half of the measured images show it
+    - symptoms: signs of a wrong option, such as "turned", that at least half of the measured images
+      show
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -490,10 +464,8 @@ def check_files(examination: Examination) -> None:
 def check_values(examination: Examination) -> None:
     """Report problems with the sizes of maps, the annotations, and the values of maps.
 
-    Most problems concern single images. They were found when the images were read, and are listed
-    in the `codes` of an image. Once an error of an image is reported, its other problems are not.
-
-    Two problems concern the whole set:
+    Most problems concern single images, and were found when these were read. Two concern the whole
+    set:
 
     - "one-annotator": every image has a single annotator, although the data set, one of
       MANY_ANNOTATORS, has several
@@ -563,22 +535,14 @@ def check_lines(examination: Examination) -> None:
     - "grid-values": the values are multiples of 1/100, so that rounding decides whether they reach
       a threshold
     - "jpeg": the map has artefacts of JPEG compression
-    - "shift" and "scaled": see `_check_displacement`
+    - "shift": the measured maps are displaced from the ground truth, not by 0 pixels when rounded,
+      and moving them back raises F
+    - "scaled": the displacements of the quarters of the maps differ by more than SCALED pixels
     """
     raw = [image for image in examination.sound if "raw" in image.codes]
     examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code)
-    _check_displacement(examination)
-
-
-def _check_displacement(examination: Examination) -> None:
-    """Report a displacement from the ground truth that all measured maps have in common.
-
-    One that rounds to 0 pixels in both rows and columns is ignored. If the quarters of the maps
-    have displacements that differ by more than SCALED pixels, the problem is "scaled". Otherwise it
-    is "shift", which is reported only if moving the maps back raises F.
-    """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = measured_maps.find_displacement(maps) if maps else None

@@ -110,12 +110,9 @@ def _examine_metric(
 
     All images with both a prediction and ground truth are read. About `looked_at` of them, evenly
     spread, are also measured. If one of these cannot be measured, the next image is used instead.
+    `options` has what `evaluate` would use.
 
-    name : the metric
-    options : the protocol, split file and kind of predictions, as `evaluate` would use them
-
-    Returns the findings in the order of the checks. Their `reading` says how the files were
-    interpreted. Their `note` is set only if there is no error.
+    Returns the findings in the order of the checks. Their `note` is set only if there is no error.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -155,22 +152,10 @@ def _examine_metric(
     # many files an image has (layouts)
     layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
     findings.reading = examination.readings.describe(examination.records, *layouts)
-    if not any(finding.level == ERROR for finding in findings):
-        # Warns if AP is low only because the curve starts at a high recall
-        findings.note = _late_start_note(examination)
+    has_error = any(finding.level == ERROR for finding in findings)
+    if examination.measured and not has_error and any(is_ap(c.key) for c in metric.columns):
+        # Some AP rules count the precision below the smallest recall as 0
+        run = Evaluation(options.protocol, name="maps", records=examination.measured)
+        if line := late_starts_note([run], name):
+            findings.note = f"note: of the {counted(findings.n_measured, 'image')} measured, {line}"
     return findings
-
-
-def _late_start_note(examination: checks.Examination) -> str:
-    """Return a note if AP is low because the curve of the measured images starts at a high recall.
-
-    Some AP rules count the precision below the smallest recall as 0. Returns "" for other rules, if
-    the curve starts at a lower recall, if the metric has no AP, or if no image was measured.
-    """
-    records = examination.measured
-    if not records or not any(is_ap(column.key) for column in examination.metric.columns):
-        return ""
-    run = Evaluation(examination.protocol, name="maps", records=records)
-    line = late_starts_note([run], examination.metric.name)
-    measured = counted(len(records), "image")
-    return f"note: of the {measured} measured, {line}" if line else ""

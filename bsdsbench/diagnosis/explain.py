@@ -12,10 +12,10 @@ import heapq
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import chain, count
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ import numpy as np
 
 from bsdsbench.arguments import given_number, kind_of_value
 from bsdsbench.diagnosis import causes
-from bsdsbench.diagnosis.causes import CountingChange, OtherScores
+from bsdsbench.diagnosis.causes import CountingChange
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
@@ -50,12 +50,11 @@ NO_CHANGE = CountingChange("", "", "")  # the run's own settings
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Parse target scores such as "ods=0.788" into a dict.
+    """Parse target scores, ["boundary.ods=0.788"], into a dict, {"ods": "0.788"}.
 
-    For example, ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}. An item
-    may contain several targets, separated by commas. Keys of the boundary metric lose the metric's
-    name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they name a
-    class. Values remain strings, because their number of decimals matters.
+    An item may contain several targets, separated by commas. Keys of the boundary metric lose the
+    metric's name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they
+    name a class. Values remain strings, because their number of decimals matters.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -243,22 +242,15 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Combine the N_PAIRED changes that came nearest to the targets with every other change.
 
-    Targets are published scores, and a change is one of the protocol (such as another thinning)
-    that might explain them. The nearest changes have the smallest gap: the largest difference
-    between a score under the change and its target.
-
-    gap_by_label: the gaps by the labels of changes. A change that was not evaluated has none, and
-        ranks last.
-
-    A pair is left out if the two changes exclude each other, or if both together would not affect
-    how the run is counted.
+    The nearest changes have the smallest gap, see `Search.record_trial`. A change that was not
+    evaluated has none, and ranks last. A pair is left out if the two changes exclude each other, or
+    if both together would not affect how the run is counted.
     """
     by_gap = sorted(changes, key=lambda change: gap_by_label.get(change.label, inf))
     pairs = dict[frozenset[str], CountingChange]()  # both labels -> pair, so (a, b) equals (b, a)
     for nearest in by_gap[:N_PAIRED]:
         for partner in changes:
             pair = nearest.with_other(partner)  # None if they exclude each other
-            # `differs`: some option that the metric uses has another value than in the run
             if pair and pair.differs(search.run.protocol, search.metric):
                 pairs.setdefault(frozenset((nearest.label, partner.label)), pair)
     return list(pairs.values())
@@ -274,13 +266,7 @@ class _Waiting(NamedTuple):
 
 
 class Search:
-    """A search for the settings under which a run's scores equal the targets.
-
-    - run_counts: the run's counts of each image, in the order of `ids`
-    - run_scores: column key -> score of the run
-    - image_order: the indices of the images in the order of counting
-    - not_tried: the settings that were not counted on all images because time ran out
-    """
+    """A search for the settings under which a run's scores equal the targets."""
 
     def __init__(
         self,
@@ -295,9 +281,7 @@ class Search:
         """Start the clock, compute the run's scores, and choose the order of the images.
 
         metric : the name of the metric that all targets belong to
-        targets : name of a score -> published value
         sources : the files of the run, or None if only its counts are available
-        seconds : the time limit
 
         Raises DataError if the run has no counts of the metric, or no score for a target.
         """
@@ -309,19 +293,19 @@ class Search:
         self.ids = list(counts)
         self.records = {record.image_id: record for record in run.records}
         self.unchanged = set[int]()  # images whose files were found to be those of the run
-        self.run_counts = list(counts.values())
+        self.run_counts = list(counts.values())  # in the order of `ids`
         self.run_scores = self.compute_scores(self.run_counts, run.protocol)
         for target in targets:
             if target not in self.run_scores:
                 known = ", ".join(self.run_scores)
                 raise DataError(f"target {target!r}: expected any of {known}")
-        # The first 2, 6 or 25 images to count shall be spread over the whole run. The fractional
-        # parts of k * GOLDEN_RATIO order the images so.
+        # The order of counting: the first 2, 6 or 25 images shall be spread over the whole run. The
+        # fractional parts of k * GOLDEN_RATIO order the images so.
         spread = np.arange(len(self.ids)) * GOLDEN_RATIO % 1
         self.image_order = np.argsort(spread, kind="stable").tolist()
         self.counted: dict[str, dict[int, Any]] = {}  # label of a setting -> image -> counts
         self.trials: dict[str, Trial] = {}  # by label; see `record_trial`
-        self.not_tried: list[CountingChange] = []  # for lack of time
+        self.not_tried: list[CountingChange] = []  # on all images, for lack of time
 
     @property
     def seconds_left(self) -> float:
@@ -358,8 +342,7 @@ class Search:
         label : the change in words; an earlier trial with this label is replaced, unless it reaches
             the targets and the new one does not
         kind : "as it is", "reading" (another rule or column), "images" (a subset) or "setting"
-        fields : further fields of `Trial`. By default, a trial has one cause, and its scores are
-            exact, from all images
+        fields : further fields of `Trial`
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -386,16 +369,31 @@ class Search:
         counts : the counts of all images under this setting
         scores : the scores computed from these counts by the run's own rules
         """
-        other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
-        other_rules = self._apply_other_rules(setting, counts)
-        for other in chain(other_columns, other_rules):
+        others = list(causes.iterate_other_columns(self.metric, self.targets, scores))
+        protocol = setting.on(self.run.protocol)
+        if registry.with_curve([self.metric.name], protocol):
+            opt = self.metric.options_of(protocol)
+            stack = self.metric.stack(counts)  # name of a count -> its values for all images
+            n = len(counts)
+            # Weights (samples, images): one sample of all images, and N samples of a single image
+            all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
+            run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
+            image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
+            run_curve = run_curves[0]
+            # Some AP rules need the point at threshold 0, where every pixel is predicted. If a
+            # boundary run's own counts lack it, and AP has a target, count it from the ground truth
+            extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
+            are_boundaries = self.metric.reads == "annotators" and "matches" in stack
+            lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
+            if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
+                extended = causes.add_whole_image(self.sources, protocol, run_curve, stack)
+            others += causes.iterate_rules(run_curve, image_curves, extended)
+        for other in others:
             changed = {**scores, **other.scores}
             differences = [abs(changed[target] - scores[target]) for target in self.targets]
             # The comparison is False for NaN, an undefined score, which so counts as no change
             if not any(difference > ROUNDING_ERROR for difference in differences):
                 continue
-            # A trial has a kind, "reading" (a rule or column) or "setting", and `who`, the programs
-            # that do so
             if setting is NO_CHANGE:
                 self.record_trial(other.label, "reading", changed, who=other.who)
             else:  # two causes of a difference: the setting and the rule
@@ -403,44 +401,13 @@ class Search:
                 who = "; ".join(filter(None, (setting.who, other.who)))
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
-    def _apply_other_rules(
-        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
-    ) -> Iterator[OtherScores]:
-        """Yield ODS, OIS and AP by every rule that programs use, such as an interpolated ODS.
-
-        Nothing is yielded if the metric has no precision-recall curve.
-
-        setting : the change under which the images were counted, or NO_CHANGE for the run itself
-        counts : the counts of all images under this setting
-        """
-        protocol = setting.on(self.run.protocol)
-        opt = self.metric.options_of(protocol)
-        if not registry.with_curve([self.metric.name], protocol):
-            return
-        stack = self.metric.stack(counts)  # name of a count -> its values for all images
-        n = len(counts)
-        # Weights (samples, images): one sample of all images, and N samples of a single image
-        all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
-        run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
-        image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
-        run_curve = run_curves[0]
-        # Some AP rules need the point at threshold 0, where every pixel is predicted. If a boundary
-        # run's own counts lack it, and AP has a target, it is counted from the ground truth.
-        extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
-        are_boundaries = self.metric.reads == "annotators" and "matches" in stack
-        lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
-        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
-            matches = stack["matches"].sum(axis=0)  # (T, 4), over the images
-            extended = causes.add_whole_image(self.sources, protocol, run_curve.thresholds, matches)
-        yield from causes.iterate_rules(run_curve, image_curves, extended)
-
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, the nearest to the targets first (best-first search).
 
         Each setting is counted on 2 images, then on 6 and on 25 (SUBSET_SIZES), and finally on all.
-        Its gap is the largest difference between a target and a score, which is estimated from the
-        images counted so far. The setting with the smallest gap is counted next, but every setting
-        is counted on 2 images before any is counted on more.
+        The setting whose scores, estimated from the images counted so far, have the smallest gap
+        from the targets is counted next, but every setting is counted on 2 images before any is
+        counted on more.
 
         The search ends when time runs out. Once a trial reaches the targets, it also ends when no
         other setting has a gap within half a unit of the last decimal. A setting is dropped if an
@@ -466,7 +433,14 @@ class Search:
                 if self.seconds_left <= 0:
                     self.not_tried.append(setting)
                 continue
-            scores = self._estimate_scores(setting, counts, indices)
+            scores = self.compute_scores(counts, setting.on(self.run.protocol))
+            if not is_exact:
+                # Estimate the scores on all images by the change on those counted: if the run has
+                # 0.700, and these rise from 0.650 to 0.660 under the setting, it is 0.710
+                some = [self.run_counts[k] for k in indices]
+                before = self.compute_scores(some, self.run.protocol)
+                defined = scores.keys() & before.keys() & self.run_scores.keys()
+                scores = {t: self.run_scores[t] + scores[t] - before[t] for t in defined}
             if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
                 # No target's score changes: forget the trial on fewer images
                 self.trials.pop(setting.label, None)
@@ -483,22 +457,6 @@ class Search:
             self.not_tried += [waiting.setting for waiting in in_turn]
         return gap_by_label
 
-    def _estimate_scores(
-        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]], indices: Sequence[int]
-    ) -> dict[str, float]:
-        """Estimate the scores on all images under a setting from its counts of some images.
-
-        The estimate is the run's score on all images, plus the change of the score on the images
-        `indices`, whose `counts` are given. If the run has 0.700 on all images, and these rise from
-        0.650 to 0.660 under the setting, it is 0.710. It is exact if these are all images.
-        """
-        scores = self.compute_scores(counts, setting.on(self.run.protocol))
-        if len(indices) == len(self.ids):
-            return scores
-        before = self.compute_scores([self.run_counts[k] for k in indices], self.run.protocol)
-        defined = scores.keys() & before.keys() & self.run_scores.keys()
-        return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
-
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
@@ -511,12 +469,14 @@ class Search:
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})  # index of an image -> its counts
 
+        sources = self.sources
+        assert sources is not None  # without files no setting is searched
+
         def count_image(k: int) -> None:
             """Count image `k` under `setting`, and store its counts, unless time is up."""
             if self.seconds_left < -MAX_OVERTIME * self.seconds:  # negative after the time limit
                 return
-            assert self.sources is not None  # without files no setting is searched
-            pred, gt = self.sources.load(self.ids[k], protocol)
+            pred, gt = sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
             if setting.many_to_one:
                 counts[k] = causes.many_to_one_counts(pred, gt, protocol)
@@ -525,9 +485,8 @@ class Search:
 
         def check_files(k: int) -> None:
             """Raise DataError if the files of image `k` have changed since the run."""
-            assert self.sources is not None
             if self.seconds_left >= -MAX_OVERTIME * self.seconds:
-                self.sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
+                sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
                 self.unchanged.add(k)
 
         missing = [k for k in images if k not in counts]

@@ -35,8 +35,6 @@ class Trial:
     exact: bool = True  # False if the scores are estimated from `n_images` of the images
     n_images: int = 0
     gap: float = 0.0  # the largest absolute difference between a score and its target
-    # True if the scores are exact and equal the targets after rounding. For pairs of changes, and
-    # for changes that only home-made scripts make, a target must also have four or more decimals.
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
@@ -66,8 +64,8 @@ class Trial:
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials by how likely they are to explain the targets.
 
-    Trials that reach the targets come first, sorted by the number of changes, the kind (in the
-    order of LIKELY_FIRST) and the gap. The other trials follow, sorted by gap.
+    Trials that reach the targets come first, sorted by the number of changes, the kind and the gap.
+    The other trials follow, sorted by gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -128,12 +126,8 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as text that can be pasted into a paper or an issue.
 
-        It names any published results that equal the targets, and then says one of the following:
-
-        - the unchanged run reaches the targets
-        - one change reaches them, with the scores before and after, and the programs that make it
-        - several changes reach them, so that the cause is not identified; it lists all of them
-        - no change reaches them; it names the nearest one that was counted on all images
+        It names any published results that equal the targets, and the trials that reach them or, if
+        none does, the nearest one that was counted on all images.
         """
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
@@ -166,10 +160,8 @@ class Explanation:
             by = f"; used by {trial.who}" if trial.who else ""
             text = f"This run reaches the target ({asked}) with {trial.label!r}: {changed}{by}."
             if not trial.in_use:
-                text = (
-                    f"No setting of a known program gives the target ({asked}), but "
-                    f"{trial.label!r} does: {changed}."
-                )
+                no_setting = f"No setting of a known program gives the target ({asked})"
+                text = f"{no_setting}, but {trial.label!r} does: {changed}."
         n_more = len(self.published) - MOST_PUBLISHED  # many round to a target such as 0.9
         more = f" and {n_more} more" if n_more > 0 else ""
         names = ", ".join(self.published[:MOST_PUBLISHED])

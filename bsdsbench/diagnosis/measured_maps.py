@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.protocol.protocol import Protocol
@@ -20,7 +19,7 @@ from bsdsbench.runs import sanity
 
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
 JPEG_RATIO = 1.2  # a larger `_jpeg_ratio` means JPEG compression
-ROUNDED_SHARE = 0.01  # a larger `_share_on_hundredths` means rounded values
+ROUNDED_SHARE = 0.01  # a larger share of values that are multiples of 1/100 means rounded values
 REACH = 16  # largest displacement searched, in rows and in columns
 LEAST_CORRELATION = 0.05  # with the ground truth; if it is lower, displacement is not measured
 N_ERRORS = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
@@ -56,22 +55,13 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
     # decides whether a value of k/100 reaches them
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-    is_affected = is_matlab_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
-    if is_affected and _share_on_hundredths(maps.pred.soft) > ROUNDED_SHARE:
-        codes.add("grid-values")
+    soft = maps.pred.soft
+    if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
+        values = soft[(soft > 0) & (soft < 1)]
+        nearest_hundredths = np.round(values.astype(np.float64), 2).astype(values.dtype)
+        if values.size and np.mean(values == nearest_hundredths) > ROUNDED_SHARE:
+            codes.add("grid-values")
     return codes
-
-
-def _share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the fraction of a float map's values in (0, 1) that are multiples of 1/100.
-
-    The multiples are rounded to the dtype of the map. Returns 0 if no value lies in (0, 1).
-    """
-    values = soft[(soft > 0) & (soft < 1)]
-    if not values.size:
-        return 0.0
-    nearest_hundredths = np.round(values.astype(np.float64), 2).astype(values.dtype)
-    return float(np.mean(values == nearest_hundredths))
 
 
 def _jpeg_ratio(soft: F8) -> float:
@@ -100,10 +90,9 @@ def _jpeg_ratio(soft: F8) -> float:
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
 
-    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Coefficient (u, v) is of high
-    frequency if u + v >= HIGH_FREQUENCY, and vanishes if its absolute value is below VANISHING.
-    Incomplete blocks, and blocks whose values span at most LEAST_SPAN, are left out. Returns
-    float64 (blocks,), one fraction per remaining block.
+    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Incomplete blocks, and blocks
+    whose values span at most LEAST_SPAN, are left out. Returns float64 (blocks,), one fraction per
+    remaining block.
     """
     from scipy.fft import dctn
 
@@ -153,14 +142,24 @@ class Displacement(NamedTuple):
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
-    """Find the common displacement of all maps from the ground truth.
+    """Find the common displacement of all maps from the ground truth, in fractions of a pixel.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
     both (H, W). Returns None if their correlation, averaged over the images, is below
-    LEAST_CORRELATION at every shift.
+    LEAST_CORRELATION at every shift, and (0, 0) if it is largest at the largest shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    return _locate_peak(surface) if surface.max() >= LEAST_CORRELATION else None
+    if surface.max() < LEAST_CORRELATION:
+        return None
+    y, x = np.unravel_index(np.argmax(surface), surface.shape)
+    if y in (0, 2 * REACH) or x in (0, 2 * REACH):
+        return Displacement(0.0, 0.0)  # the largest entry has no two neighbours
+    # In each axis, the peak is the vertex of the parabola through the largest entry and its two
+    # neighbours. Boundaries drawn from label maps lie half a pixel above and to the left of the
+    # true edge
+    rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
+    columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
+    return Displacement(float(rows), float(columns))
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
@@ -179,25 +178,6 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displaceme
             crops.append((soft[y, x], truth[y, x]))
         displacements.append(find_displacement(crops))
     return [displacement for displacement in displacements if displacement]
-
-
-def _locate_peak(surface: F8) -> Displacement:
-    """Return the sub-pixel displacement at the peak of a correlation surface, minus 0.5 pixels.
-
-    surface : (2 * REACH + 1, 2 * REACH + 1), where entry [REACH + dy, REACH + dx] is the
-        correlation of map and ground truth at a displacement of dy rows and dx columns
-
-    In each axis, the peak is the vertex of the parabola through the largest entry and its two
-    neighbours. 0.5 is subtracted because boundaries drawn from label maps lie half a pixel above
-    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border, where
-    it has no two neighbours.
-    """
-    y, x = np.unravel_index(np.argmax(surface), surface.shape)
-    if y in (0, 2 * REACH) or x in (0, 2 * REACH):
-        return Displacement(0.0, 0.0)
-    rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
-    columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
-    return Displacement(float(rows), float(columns))
 
 
 def _find_vertex(before: float, top: float, after: float) -> float:
