@@ -87,31 +87,23 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if rule == "step":
         return float(np.sum(np.diff(r, prepend=0) * p))
     if rule == "davis-goadrich":
-        return _count_linear_area(p, r)
+        has_tp = r > 0
+        # The area is the same for any number of positives. With 1, TP equals recall
+        p, tp = p[has_tp], r[has_tp]
+        if (p == 0).any():
+            raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
+        fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
+        # Where FP decreases only by rounding, it is raised to the largest FP before it
+        largest_fp_so_far = np.maximum.accumulate(fp)
+        falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * (tp / p)
+        fp = np.where(falls_by_rounding, largest_fp_so_far, fp)
+        return davis_goadrich_area(tp, fp, positives=1)
     recall_levels = np.arange(11) / 10 if rule == "11-point" else np.arange(101) / 100
     return float(largest_precision_from(p, r, recall_levels).mean())
 
 
-def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the area under a PR curve, by rising recall, with counts linear between its points.
-
-    Raises DataError if false positives decrease. The area is the same for any number of positives;
-    1 is used, so that TP equals recall.
-    """
-    has_tp = recall > 0
-    p, tp = precision[has_tp], recall[has_tp]
-    if (p == 0).any():
-        raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
-    fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
-    predicted = tp / p
-    # Where FP decreases only by rounding, it is raised to the largest FP before it
-    largest_fp_so_far = np.maximum.accumulate(fp)
-    falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
-    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), positives=1)
-
-
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """Return the exact area under a PR curve whose counts change linearly between its points.
+    """Return the exact area under a PR curve whose counts change linearly between its K points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision extends to recall
     0. False positives that come before, at (0, FP), lower the area. No area is added beyond the
@@ -120,12 +112,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
 
-    Parameters
-    ----------
-    tp, fp : array_like
-        Counts of shape (K,) along the curve, both non-decreasing.
-    positives : float
-        The number of positives. Recall is TP / positives.
+    The counts must not decrease along the curve.
 
     Examples
     --------
@@ -172,14 +159,8 @@ def auccalculator_areas(
     4. For the PR area, points are inserted at each whole TP, with FP interpolated linearly, and the
        first precision is extended to recall 0.
 
-    Parameters
-    ----------
-    tp, fp : array_like
-        Counts of shape (K,) along the curve, both non-decreasing.
-    positives, negatives : float
-        P and N, the number of samples of each class.
-    min_recall : float
-        The PR area covers recall from this value to 1. It does not affect the ROC area.
+    The counts must not decrease along the curve. P and N are the numbers of samples of each class.
+    The PR area, but not the ROC area, covers only recalls from `min_recall` to 1.
 
     Examples
     --------
@@ -208,14 +189,9 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area under ROC points by the trapezoidal rule.
+    """Return the area under K ROC points, in either direction, by the trapezoidal rule.
 
     No end points are added. Without points the area is 0.
-
-    Parameters
-    ----------
-    fpr, tpr : array_like
-        False and true positive rates, float64 (K,), along the curve in either direction.
 
     Raises
     ------
@@ -319,22 +295,12 @@ _DESCRIPTIONS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Compute every variant of AP and AUC for the same labels and scores.
+    """Compute every variant of AP and AUC for the same labels and scores, read as in `pr`.
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (reimplemented from its source, not
     run), VLFeat, the PASCAL VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
-
-    Parameters
-    ----------
-    labels, scores, reading : as in `pr`
-        Class and score of each sample, how labels are read. Errors and warnings are those of `pr`.
-
-    Returns
-    -------
-    tuple of AreaRow
-        The same 17 rows for any data, each with the name of an area, its value, and how it is
-        computed. A value is NaN if there are no positives, if its program rejects the scores, or,
-        for ROC areas, if there are no negatives.
+    There are the same 17 rows for any data. A value is NaN if there are no positives, if its
+    program rejects the scores, or, for ROC areas, if there are no negatives.
 
     Examples
     --------
@@ -394,9 +360,8 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
     Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
-    positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
-    if one is outside [0, 1]. Without negatives, ROC areas are NaN, and PR areas that need both
-    totals are 1, as precision is.
+    positives. Without negatives, ROC areas are NaN, and PR areas that need both totals are 1, as
+    precision is.
     """
     merged = rank(samples, "merge")  # counts at each distinct score
     p, n = merged.positives, merged.negatives

@@ -131,7 +131,7 @@ class CurvePoints(TabularCurve):
     def auc(self) -> float:
         """Area under the ROC points by the trapezoidal rule, with (0, 0) and (1, 1) added.
 
-        It is NaN if a rate decreases from point to point, so that no line joins the points.
+        It is NaN unless `is_curve`.
         """
         if not self.is_curve:
             return float("nan")
@@ -141,8 +141,7 @@ class CurvePoints(TabularCurve):
     def area(self) -> float:
         """Area under the PR curve by `davis_goadrich_area`.
 
-        It is NaN if there are no points, if a class total is unknown, or if a rate decreases from
-        point to point, so that no line joins the points.
+        It is NaN unless `is_curve`, if there are no points, or if a class total is unknown.
         """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
@@ -321,11 +320,9 @@ def threshold_curve(
 
     Parameters
     ----------
-    targets : array_like
-        (n,), the positive fraction of each row, clipped to [0, 1]. If instance_count is given, the
-        number of positives in each row, limited to the row's instance count.
-    scores : array_like
-        (n,), finite.
+    targets, scores : array_like
+        (n,) each, finite. A target is the positive fraction of a row, clipped to [0, 1] or, if
+        instance_count is given, its number of positives, limited to the row's instance count.
     num_thresholds : int or None
         T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
         duplicates. The default is the number of distinct scores, but at most 100. If it is 0 or 1,
@@ -340,8 +337,7 @@ def threshold_curve(
     Returns
     -------
     ThresholdCurve
-        Points by descending threshold. TPR is NaN without positives, FPR without negatives. Without
-        rows there are no points.
+        Points by descending threshold. TPR is NaN without positives, FPR without negatives.
 
     Examples
     --------
@@ -397,8 +393,8 @@ def _hazen_quantiles(values: F8, n: int) -> F8:
     """Return the quantiles 1/n, 2/n .. (n - 1)/n of the values by Hazen's rule, ascending.
 
     Quantile q of m sorted values is at index q m - 1/2, interpolated linearly between the
-    neighbouring values. Indices below 0 count as 0. Without values, there are no quantiles. One
-    that falls on a value equals it exactly, which numpy does not guarantee.
+    neighbouring values. Indices below 0 count as 0. A quantile that falls on a value equals it
+    exactly, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:

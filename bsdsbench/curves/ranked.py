@@ -214,12 +214,11 @@ def roc(
 ) -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate, as VLFeat's vl_roc does.
 
-    If a class is missing, the area and the equal error rate are NaN. Raises and warns as `pr` does.
+    If a class is missing, the area and the equal error rate are NaN. The other parameters, errors
+    and warnings are those of `pr`.
 
     Parameters
     ----------
-    labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample; how labels are read.
     plot : str
         Axes of the plot, x before y. They also decide which area is computed:
 
@@ -229,8 +228,6 @@ def roc(
         - "tpfp", "fnfp": sum of FPR times the rise of TPR
 
         VLFeat has "fptp", "tntp", "tptn" and "fpfn". A curve that ends early is not extended.
-    num_positives, num_negatives, include_inf, stable : as in `pr`
-        Class totals to use; whether scores of -inf count; True for arrays in input order.
 
     Examples
     --------
@@ -255,15 +252,9 @@ def det(
 ) -> ROCResult:
     """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
-    The result is that of `roc`, which has `fnr` too. All points from (fpr 0, fnr 1) on are kept.
-    scikit-learn's det_curve drops points at both ends and runs in the opposite direction.
-
-    Parameters
-    ----------
-    labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample; how labels are read.
-    num_positives, num_negatives, include_inf, stable : as in `pr`
-        Class totals to use; whether scores of -inf count; True for arrays in input order.
+    The result is that of `roc`, which has `fnr` too, and the parameters are those of `pr`. All
+    points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends and
+    runs in the opposite direction.
 
     Examples
     --------
@@ -285,9 +276,7 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the PR curve and its areas from the counts at each threshold.
 
-    If `interpolate` is True, each precision is replaced by the largest one at this or a higher
-    recall. `prior` is the fraction of positives that precision is computed for, in [0, 1]; None for
-    that of the samples. Without positives, the areas are NaN.
+    `interpolate` and `prior` (`normalize_prior`) are those of `pr`.
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -358,26 +347,17 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
         # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
         crossed = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
         if crossed < tpr.size:
-            eer = _error_where_crossed(tpr, fpr, crossed)
             eer_threshold = float(ranking.thresholds[crossed])
+            tpr_before, tnr_before = tpr[crossed - 1], 1 - fpr[crossed - 1]
+            tpr_rise = tpr[crossed] - tpr_before
+            tnr_fall = tnr_before - (1 - fpr[crossed])
+            if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
+                rise = tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)  # to crossing
+                eer = float(1 - (tpr_before + rise))
+            else:  # one rate changes, and crosses the other
+                eer = float(1 - (tnr_before if tpr_rise else tpr_before))
     fields = _shared_fields(ranking, tpr=tpr, fpr=fpr)
     return ROCResult(**fields, auc=auc, eer=eer, eer_threshold=eer_threshold, plot=plot)
-
-
-def _error_where_crossed(tpr: F8, fpr: F8, after: int) -> float:
-    """Return the error rate where a ROC curve crosses TPR = TNR, before its point `after`.
-
-    If only one rate changes from the previous point to this one, it is 1 minus the other rate. If
-    both change, they are interpolated linearly.
-    """
-    before = after - 1
-    tpr_before, tnr_before = tpr[before], 1 - fpr[before]
-    tpr_rise = tpr[after] - tpr_before
-    tnr_fall = tnr_before - (1 - fpr[after])
-    if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
-        tpr_at_crossing = tpr_before + tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)
-        return float(1 - tpr_at_crossing)
-    return float(1 - (tnr_before if tpr_rise else tpr_before))
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:

@@ -104,17 +104,13 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     `ratios` are precision or FPR, and `name` is their name in the warning. `recalls` are recall or
     TPR. A point is undefined if its ratio is NaN and its recall is 0.
 
-    Returns both arrays, flattened. The checks of the caller refuse arrays of different sizes, which
-    are returned whole, and NaN between the ends, which is kept.
+    Returns both flat arrays. The caller's checks refuse those of different sizes and inner NaN.
     """
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
-    is_undefined = np.isnan(x) & (y == 0)
-    defined = np.flatnonzero(~is_undefined)
-    kept = slice(0)  # no point at all
-    if defined.size:
-        kept = slice(defined[0], defined[-1] + 1)
+    defined = np.flatnonzero(~(np.isnan(x) & (y == 0)))
+    kept = slice(defined[0], defined[-1] + 1) if defined.size else slice(0)
     n_left_out = x.size - x[kept].size
     if n_left_out:
         warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
@@ -157,8 +153,7 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
 
     All values must be finite. If `kind` is "share", they must lie in [0, 1], up to rounding, which
     is clipped. If it is "count", they must be 0 or more, and not decrease along the array. Raises
-    a DataError that names the argument if a value violates this, and ShapeError if the lengths
-    differ.
+    DataError for other values, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -222,14 +217,11 @@ def rank(
 ) -> Ranking:
     """Count true and false positives as the threshold falls from inf to the lowest score.
 
-    A sample is predicted positive if its score is at or above the threshold.
-
     ties : "merge" makes one point per distinct score. "sample" makes one point per sample, with
         equal scores in input order.
     include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : if True, set `point_of_sample`: for each sample, in input order, the index of the
-        first point at which it is predicted positive, or -1 if it never is
+    stable : if True, set `point_of_sample`
     num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
         below the number of samples raises DataError.
     """
@@ -269,10 +261,7 @@ def rank(
 
 
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total` or, if it is None, the number of members of a class.
-
-    Raises DataError with `name` in its message if `total` is below the number of members.
-    """
+    """Return `total`, which must not be below it, or the number of members of a class."""
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
@@ -311,10 +300,9 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
 
 
 def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Count the positives and negatives with a score at or above each distinct score.
+    """Compute the same as `_count_at_distinct_scores`, in a fraction of the time for many samples.
 
-    This takes a fraction of the time of `_count_at_distinct_scores` for many samples: the scores of
-    both classes are sorted separately, then merged. Returns thresholds, TP and FP in the same way.
+    The scores of both classes are sorted separately, then merged.
     """
     from bsdsbench.kernels.ranks import merge_levels, partition_scores
 
