@@ -16,15 +16,27 @@ _ROUNDING = 1e-12  # a variance below this share of both areas' variances is a r
 
 
 class DeLongResult(NamedTuple):
-    """The areas under two ROC curves of the same samples, and the test of their difference."""
+    """The areas under two ROC curves of the same samples, and the test of their difference.
 
-    auc: float  # the area under the ROC curve of `scores`
-    other: float  # that of `other`
-    difference: float  # auc - other
-    low: float  # ends of the confidence interval of the difference
+    Parameters
+    ----------
+    auc, other : float
+        The areas under the ROC curves of `scores` and of `other`.
+    difference, low, high : float
+        auc - other, and the ends of its confidence interval.
+    p : float
+        Two-sided p-value for the hypothesis of equal areas. NaN if the difference has variance 0.
+    covariance : array
+        float64 (2, 2), the covariance matrix of the two areas.
+    """
+
+    auc: float
+    other: float
+    difference: float
+    low: float
     high: float
-    p: float  # two-sided, for the hypothesis of equal areas; NaN if the difference has variance 0
-    covariance: F8  # (2, 2), of the two areas
+    p: float
+    covariance: F8
 
 
 def delong(

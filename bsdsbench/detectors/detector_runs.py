@@ -222,10 +222,9 @@ def run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return {image id: absolute path} of the photos in a folder.
+    """Return {image id: absolute path} of the photos in a folder that `split_file`, if any, lists.
 
-    If `split_file` is given, only the photos that it lists are returned. Raises DataError if one of
-    them is missing, or if there are no photos.
+    Raises DataError if one of them is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
@@ -248,13 +247,9 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    A shard is a part of the images that one of several processes computes. Images on which the
-    detector failed are left out of the scores. The result also describes the whole data set, all
-    images `ids`, so that the results of several shards can be merged.
-
-    record: the contents of run.json; the fields that identify the detector are stored with the
-        scores.
-    plan: the settings of the call, such as protocol and metrics.
+    Images on which the detector failed are left out of the scores. The result also describes the
+    whole data set, all images `ids`, so that the results of several shards can be merged, and the
+    detector, from the contents of run.json, `record`.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     # The files (map and ground truth) of all images of the data set, also of those without a map:
@@ -281,17 +276,22 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     """Return the contents of run.json for a detector that has not made any maps yet.
 
     `function` is what the user gave: the detector itself, MODULE:FUNCTION, or the name of a
-    baseline. Only for MODULE:FUNCTION does the record include a hash of the detector's file.
+    baseline. Only MODULE:FUNCTION has a hash of its file.
     """
     # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     spec = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     is_baseline = ":" not in spec  # a name such as "canny"
+    file = None
+    path = getattr(sys.modules.get(named.__module__), "__file__", None)
+    if isinstance(function, str) and not is_baseline and path:
+        digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=16)
+        file = {"name": Path(path).name, "blake2b": digest.hexdigest()}
     return MapsRecord(
         function=spec,
         name=plan.name or (spec if is_baseline else named.__name__),
         tag=plan.tag,
-        file=_file_of(detector) if isinstance(function, str) and not is_baseline else None,
+        file=file,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
         scales=str(plan.multi_scale) if plan.multi_scale else None,
     )
@@ -304,10 +304,8 @@ def _detect(
 
     An image fails if the photo cannot be read, if the detector raises an exception, or if it
     returns something that is not a map. The first successful call is a warm-up: it is not timed,
-    and the call is repeated.
-
-    record: modified in place: the kind of the maps and the times of the calls are set. It is saved
-        before the first map, then about once a second, and at the end even after an error.
+    and the call is repeated. The kind of the maps and the times are set in `record`, which is saved
+    before the first map, then about once a second, and at the end even after an error.
 
     Raises DataError if the detector returns soft maps for some images and labels for others. If the
     user interrupts the run, KeyboardInterrupt is raised again with advice on how to resume.
@@ -389,11 +387,16 @@ def fresh_modules(name: str) -> Iterator[None]:
     ones are put back, so that another folder may have a module of the same name.
     """
     folder = Path.cwd()
+
+    def has_top_level(package: str) -> bool:
+        """Return True if a top-level module or package is directly in the current folder."""
+        return (folder / f"{package}.py").is_file() or (folder / package).is_dir()
+
     package = name.partition(".")[0]  # its first part, "a" of "a.b"
     old_path, old_modules = list(sys.path), dict(sys.modules)
     old_dont_write_bytecode = sys.dont_write_bytecode
     for module_name, module in old_modules.items():
-        is_of_package = module_name.partition(".")[0] == package and _is_in(folder, package)
+        is_of_package = module_name.partition(".")[0] == package and has_top_level(package)
         if (module_name == name or is_of_package) and _is_reloadable(module_name, module):
             del sys.modules[module_name]
     sys.path.insert(0, str(folder))
@@ -406,14 +409,9 @@ def fresh_modules(name: str) -> Iterator[None]:
         sys.dont_write_bytecode = old_dont_write_bytecode
         for module_name, module in list(sys.modules.items()):
             is_new = module_name not in old_modules and _is_reloadable(module_name, module)
-            if is_new and _is_in(folder, module_name.partition(".")[0]):
+            if is_new and has_top_level(module_name.partition(".")[0]):
                 del sys.modules[module_name]
         sys.modules.update(old_modules)
-
-
-def _is_in(folder: Path, package: str) -> bool:
-    """Return True if a top-level module or package is directly in a folder."""
-    return (folder / f"{package}.py").is_file() or (folder / package).is_dir()
 
 
 def _is_reloadable(name: str, module: ModuleType) -> bool:
@@ -422,15 +420,6 @@ def _is_reloadable(name: str, module: ModuleType) -> bool:
     paths = sysconfig.get_paths()
     installed = any(Path(file).is_relative_to(paths[k]) for k in ("stdlib", "purelib", "platlib"))
     return not installed and name.partition(".")[0] != "bsdsbench"
-
-
-def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return {"name": file name, "blake2b": hash} of a function's file, or None if it has none."""
-    file = getattr(sys.modules.get(detector.__module__), "__file__", None)
-    if file is None:
-        return None
-    data = Path(file).read_bytes()
-    return {"name": Path(file).name, "blake2b": hashlib.blake2b(data, digest_size=16).hexdigest()}
 
 
 def _load_function(spec: str) -> Detector:

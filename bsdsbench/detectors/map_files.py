@@ -58,9 +58,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, their kind,
     date and times are copied into `record` from run.json.
 
-    Raises DataError if the folder contains maps that bsdsbench did not write, if it contains maps
-    and neither option is set, or if `resume` is set and the maps were made with a different
-    function, tag or scales. Warns if `resume` is set and the detector's file has changed.
+    Raises DataError if the folder contains maps that bsdsbench did not write, or that these options
+    do not allow for. Warns if maps are kept, but the detector's file has changed.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -113,13 +112,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     - uint8 or uint16: a soft map, stored unchanged as a PNG
     - bool: a soft map, stored as a PNG of 0 and 255
     - floats in [0, 1]: a soft map, stored as a 16-bit PNG, rounded to 1 / 65535
-    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n;
-      refused if they change at most pixels, as soft maps and thin lines do
+    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n
 
-    A list or tuple of label maps is stored as a .mat file with the cell array `segs`.
-
-    Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
-    range.
+    A list or tuple of label maps is stored as a .mat file with the cell array `segs`. Raises
+    DataError for anything else.
     """
     if isinstance(answer, list | tuple):
         from scipy.io import savemat
@@ -180,8 +176,7 @@ def _changes_at_most_pixels(labels: NDArray[Any]) -> bool:
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """Return a label map whose n labels are renumbered to 1 .. n, in ascending order.
 
-    Raises DataError if the map does not have the given shape, if its dtype is neither an integer
-    type nor bool, or if there are more than 65535 labels.
+    Raises DataError unless these are up to 65535 integers or bool values, of the given shape.
     """
     if labels.shape != shape:
         raise DataError(f"the detector returned shape {labels.shape}, expected {shape}")

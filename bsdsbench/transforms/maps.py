@@ -98,15 +98,8 @@ def invert(soft: Map) -> Map:
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """Preprocess a soft map (H, W) as the protocol specifies, before it is thresholded.
 
-    Operations 1, 2 and 4 are applied only if the protocol field of that name is set:
-
-    1. normalise: divide by the maximum over valid pixels; the map becomes float32 or float64
-    2. invert: 1 - value
-    3. set void pixels (False in `valid`) to 0
-    4. nms: thin the map to its ridges. The map becomes float32, or uint8 or uint16 if
-       nms_params.bits is 8 or 16, which reproduces the scores of PNGs written by `bsdsbench nms`
-
-    valid: bool (H, W), False at pixels that are not counted; None if all pixels are counted.
+    The map is normalised (divided by its maximum over valid pixels), inverted, set to 0 at void
+    pixels (False in `valid`), and thinned to its ridges (NMS), each if the protocol says so.
 
     Returns a map of the same shape, which is `soft` itself if nothing was changed.
     """
@@ -122,6 +115,7 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
         return soft
     p = protocol.nms_params
     thinned = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
+    # 8 or 16 bits reproduce the scores of PNGs written by `bsdsbench nms`
     return _quantise(thinned, p.bits) if p.bits else thinned
 
 
