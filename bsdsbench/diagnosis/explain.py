@@ -437,8 +437,8 @@ class Search:
             if not is_exact:
                 # Estimate the scores on all images by the change on those counted: if the run has
                 # 0.700, and these rise from 0.650 to 0.660 under the setting, it is 0.710
-                some = [self.run_counts[k] for k in indices]
-                before = self.compute_scores(some, self.run.protocol)
+                of_run = [self.run_counts[k] for k in indices]
+                before = self.compute_scores(of_run, self.run.protocol)
                 defined = scores.keys() & before.keys() & self.run_scores.keys()
                 scores = {t: self.run_scores[t] + scores[t] - before[t] for t in defined}
             if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
