@@ -435,7 +435,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
-        column = [getattr(record, field) for record in records]
+        column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
     with_own_evidence, have_groups = set[str](), False

@@ -178,9 +178,8 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     lazily and completely; `total` is its number of images, or 0 if unknown.
 
     If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted,
-    so repeating the call resumes the run. Raises DataError with the errors of all images, unless
-    `plan.on_error` is "skip". If the run is interrupted or a worker dies, the KeyboardInterrupt or
-    DataError says how many images were stored.
+    so repeating the call resumes the run. If it is interrupted or a worker dies, the
+    KeyboardInterrupt or DataError says how many images were stored.
     """
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
@@ -417,11 +416,7 @@ def _count_metrics(
 ) -> ImageRecord:
     """Count one image for all metrics of a run, and return its record.
 
-    The record also has evidence: statistics of the pixel values of prediction and ground truth,
-    from which the meaning of the values is decided once all images have been counted.
-
-    inputs: prediction and ground truth, one pair for each group of metrics in `plan.metric_groups`,
-        which read the files in the same way.
+    inputs: prediction and ground truth, one pair for each of `plan.metric_groups`.
     fingerprint: hash of the image's files and of all settings.
     started: value of `time.perf_counter` at which reading the image began.
     """
@@ -532,8 +527,8 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
 
-    Calls are submitted in batches. A worker stops after 0.1 s and returns the results that it has;
-    the calls of its batch that were not made are submitted again.
+    Calls are submitted in batches. A worker stops after 0.1 s; the calls of its batch that were not
+    made are submitted again.
 
     calls: argument tuples, whose first element is an Item.
     executor: makes the calls; if it is None, they are made in this thread.

@@ -180,17 +180,13 @@ def first_look(
     In addition, symptoms of single images are reported if most images have them, except the scale
     of depth maps, which affects few measures, and so are 16-bit maps that use at most 12 bits.
 
-    `looks` are the first images, `unused` the protocol fields that no metric of the run uses,
-    `metrics` those whose symptoms are looked for.
+    `unused` are the protocol fields that no metric of the run uses, `metrics` those whose symptoms
+    are looked for.
     """
-    comparable, dark, covered = list[Look](), list[Look](), list[Look]()
-    for look in looks:
-        if look.is_comparable:
-            comparable.append(look)
-            if has_dark_boundaries(look.soft, look.truth):
-                dark.append(look)
-            if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
-                covered.append(look)
+    comparable = [look for look in looks if look.is_comparable]
+    dark = [look for look in comparable if has_dark_boundaries(look.soft, look.truth)]
+    # Boundaries cover most pixels
+    covered = [look for look in comparable if look.truth.mean() > look.truth.max() / 2]
     n_compared = len(comparable)
     common = _find_common_symptoms(looks, protocol, metrics)
     is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
@@ -214,8 +210,7 @@ def first_look(
     if has_few_bits and not protocol.normalise:
         normalise = Setting("normalise", True, "divides each map by its maximum")
         has = f"no value above {max(maxima)} of 65535 in the checked maps"
-        line = f"{has} (10 or 12 bit saved as 16?)"
-        warnings.append(InputWarning(line, fix=normalise))
+        warnings.append(InputWarning(f"{has} (10 or 12 bit saved as 16?)", fix=normalise))
     for (code, problem, fix), ids in common.ids_by_symptom.items():
         # A shifted mask of a centred object may fit better when it is turned
         is_chance = code == "turned" and len(ids) < FEWEST_TURNED
@@ -367,10 +362,9 @@ def _sample_lines(values: Map) -> Map:
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
     """Return True if the values of a soft map are so small that its scale is probably wrong.
 
-    A map is faint in two cases. It has unsigned integers of at most _MAX_FAINT (9 in 8 bits, 255 in
-    16). Or all values, scaled to [0, 1], are below the smallest positive threshold; if
-    `has_thresholds` is False, all values must be 0. Bool maps and maps that the protocol normalises
-    are never faint.
+    A map is faint if it has unsigned integers of at most _MAX_FAINT, or if all values, scaled to
+    [0, 1], are below the smallest positive threshold; if `has_thresholds` is False, all values must
+    be 0. Bool maps and maps that the protocol normalises are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -439,10 +433,9 @@ def evidence_of(
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Return DARK if a map or mask is probably inverted, LIGHT if it is not, NOTHING if unknown.
 
-    Boundaries and objects should be bright on a dark ground. A map is DARK if its mean is high, but
-    it is darker on the annotated boundaries or object than elsewhere. If the protocol inverts soft
-    maps, the inverted one is meant. A map is unknown if it has no pixels, or if it is bright, but
-    cannot be compared with boundaries, as their sizes differ or one of the two is constant.
+    A map is DARK if its mean is high, but it is darker on the annotated boundaries or object than
+    elsewhere. If the protocol inverts soft maps, the inverted one is meant. A map is unknown if it
+    has no pixels, or if it is bright, but cannot be compared with boundaries.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -470,8 +463,8 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
-    `truth` (H, W) is the number of annotators that marked each pixel. The mean of the blocks of
-    pixels with a mark is compared with that of all others; False if either are missing.
+    The mean of the blocks of pixels with a mark in `truth` (H, W) is compared with that of all
+    others; False if either are missing.
     """
     brightness = block_means(soft)
     is_marked = block_means(truth) > 0

@@ -254,8 +254,7 @@ def run_of_folders(
 ) -> Evaluation:
     """Start a run over folders, before its images are counted: an Evaluation without records.
 
-    It has the name and the provenance of the run: folders, layout of the files, and settings. The
-    provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
+    The provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
 
     items: all images of the run, including those of other shards.
     absent: the ids of images left out because they have no prediction.
@@ -352,8 +351,7 @@ class Sources:
         protocol: has settings for reading, such as whether maps are inverted.
         read: returns the bytes of a file.
 
-        Raises DataError if a file cannot be read, or if the image has only annotators, which are
-        scored against each other.
+        Raises DataError if a file cannot be read, or if the image has only annotators.
         """
         pred, gt = self.items[image_id].load(self._metric_group(protocol), protocol, read)
         if pred is None:
@@ -365,9 +363,9 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files are still those that were counted.
 
-        They are if the hash of its files and settings is still that in its `record`. Otherwise, the
-        image is counted again with `metric`, and DataError is raised if the counts differ from the
-        stored ones. With None for `metric`, changed files are accepted.
+        If the hash of its files and settings is not that in its `record`, the image is counted
+        again with `metric`, and DataError is raised if the counts differ from the stored ones. With
+        None for `metric`, changed files are accepted.
         """
         files, item = HeldFiles(), self.items[record.image_id]  # reads each file once
         inputs = self.load(record.image_id, run.protocol, files)
