@@ -177,40 +177,36 @@ def _read_groups(groups: Any) -> _GroupTable:
     ids, or with the ids as its index), or a mapping {id: group}, {id: {column: value}} or {column:
     [value, ...]}. A mapping {id: group} becomes a single column with the name "group".
     """
+    source = "groups"  # for error messages
+    columns: list[list[Any]]
     if isinstance(groups, str | os.PathLike):
-        return _read_csv(groups)
-    if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
+        source = show(groups)
+        names, *columns = _read_csv(groups)
+    elif hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
         if not {*ID_COLUMNS} & {*groups.columns}:  # no column named image, image_id or id
             if getattr(groups.index, "nlevels", 1) > 1:
                 fault = "a data frame with an index of several levels, expected ids"
                 raise DataError(f"groups: {fault}")
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
+        names = list(map(str, groups.columns))
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
-        return _split_off_ids("groups", list(map(str, groups.columns)), columns)
-    if hasattr(groups, "to_pydict"):  # a table of Arrow
-        groups = groups.to_pydict()
-    elif hasattr(groups, "get_columns"):  # a data frame of polars
-        groups = groups.to_dict(as_series=False)
-    if not isinstance(groups, Mapping):
-        kind = kind_of_value(groups)
-        raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
-    keys, values = list(map(str, groups)), list(groups.values())
-    if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
-        names = dict.fromkeys(name for row in values for name in row)
-        by_name = {str(name): [row.get(name) for row in values] for name in names}
-        return _GroupTable("groups", keys, by_name)
-    if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
-        return _split_off_ids("groups", keys, list(map(list, values)))  # {column: [value, ...]}
-    return _GroupTable("groups", keys, {"group": values})  # {id: group}
-
-
-def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:
-    """Build a table from columns, of which the one with the image ids becomes `_GroupTable.ids`.
-
-    This is the column with the first name of ID_COLUMNS that occurs; the others have the groups.
-
-    `source` names the input in error messages.
-    """
+    else:
+        if hasattr(groups, "to_pydict"):  # a table of Arrow
+            groups = groups.to_pydict()
+        elif hasattr(groups, "get_columns"):  # a data frame of polars
+            groups = groups.to_dict(as_series=False)
+        if not isinstance(groups, Mapping):
+            kind = kind_of_value(groups)
+            raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
+        names, values = list(map(str, groups)), list(groups.values())
+        if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
+            keys = dict.fromkeys(key for row in values for key in row)
+            by_name = {str(key): [row.get(key) for row in values] for key in keys}
+            return _GroupTable(source, names, by_name)
+        if any(isinstance(v, str | Mapping) or not hasattr(v, "__len__") for v in values):
+            return _GroupTable(source, names, {"group": values})  # {id: group}
+        columns = list(map(list, values))  # {column: [value, ...]}
+    # The column with the first name of ID_COLUMNS that occurs has the ids, the others the groups
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
     by_name = dict(zip(names, columns, strict=True))
@@ -224,8 +220,8 @@ def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any
     return _GroupTable(source, ids, by_name)
 
 
-def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
-    """Read a table of groups from a UTF-8 CSV file with a header, separated by ",", ";" or tabs.
+def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
+    """Read the header and the columns of a UTF-8 CSV file, separated by ",", ";" or tabs.
 
     The ids are in the first column, unless another has a name in ID_COLUMNS. A first column without
     a name is then left out: pandas writes the numbers of rows there. Beside another separator, a
@@ -260,8 +256,7 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     elif not header[0]:  # the numbers of rows, as pandas writes them
         rows = [cells[1:] for cells in rows]
         header = rows[0]
-    columns = [[row[k] for row in rows[1:]] for k in range(len(header))]
-    return _split_off_ids(show(path), header, columns)
+    return [header, *([row[k] for row in rows[1:]] for k in range(len(header)))]
 
 
 def group_value(raw_value: object, what: str) -> Value:

@@ -61,11 +61,7 @@ def _is_count(value: object, most: int) -> bool:
 TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
-PATH_CHECK = _Check(
-    # Printable text needs no call
-    lambda value: (isinstance(value, str) and value > "" and value.isprintable()) or is_path(value),
-    "a path",
-)
+PATH_CHECK = _Check(is_path, "a path")
 NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )
@@ -87,7 +83,6 @@ _EXECUTOR = _Check(
     ),
     "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
 )
-_FUNCTION = _Check(callable, "a function")
 _FLAG = _Check(lambda value: isinstance(value, bool), "True or False")
 
 
@@ -239,7 +234,7 @@ class RunKeywords:
     progress: Progress | None = keyword(
         "A function to call with (done, total, image_id) after each image; total is equal to done "
         "if the number of images is not known.",
-        check=_FUNCTION,
+        check=_Check(callable, "a function"),
     )
 
     def __attrs_post_init__(self) -> None:
