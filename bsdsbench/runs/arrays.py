@@ -260,12 +260,12 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
             maps = [_as_plane(drawing, "ground truth") for drawing in truth]
         else:
             array = one_channel(given_array(truth, "ground truth"))
-            maps = [array] if array.ndim == 2 else list(array)
-            if array.ndim == 3:
-                refuse_last_axis(array)  # (H, W, A)
-            elif array.ndim != 2:
+            if array.ndim not in (2, 3):
                 wrong = f"ground truth: {kind_of_value(truth)}"
                 raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+            if array.ndim == 3:
+                refuse_last_axis(array)  # (H, W, A)
+            maps = [array] if array.ndim == 2 else list(array)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")
