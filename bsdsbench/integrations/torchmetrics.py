@@ -95,6 +95,11 @@ class BenchmarkMetric(Metric):
         settings = zlib.crc32(repr((self.protocol, self.metrics)).encode())
         self.add_state("settings", default=torch.tensor(settings), dist_reduce_fx="max")
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of `counts`, in which a rank without images gathers none."""
+        return torch.uint8
+
     def update(
         self,
         pred: object,
@@ -129,9 +134,7 @@ class BenchmarkMetric(Metric):
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
-        if not states:
-            raise DataError("no images yet: call update before compute")
-        all_bytes = torch.cat(list(states)).cpu().numpy().tobytes()
+        all_bytes = b"".join(state.cpu().numpy().tobytes() for state in states)
         records: dict[str, ImageRecord] = {}  # by image id
         for record in _unpack_all(all_bytes):
             if not record.image_id:
@@ -139,6 +142,8 @@ class BenchmarkMetric(Metric):
             first = records.setdefault(record.image_id, record)
             if not first.equals(record):
                 raise _second_image(record.image_id)
+        if not records:
+            raise DataError("no images yet: call update before compute")
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         run.verdict()  # raises for unusable files; its warnings do not matter during training

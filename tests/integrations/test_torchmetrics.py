@@ -63,6 +63,18 @@ def test_gathered_ranks_with_a_repeated_image_give_the_numbers_of_one(exact):
     assert one.compute()["ods"].item() == exact.ods.f
 
 
+def test_a_rank_without_images_has_the_numbers_of_the_others(exact):
+    here, there = filled([]).to("cpu"), torch.cat(filled(images(6)).counts)
+
+    def gather(state, group):
+        return [state, there if state.dtype == there.dtype else state]
+
+    here.sync(dist_sync_fn=gather, distributed_available=lambda: True)
+    assert here.evaluation().boundary_score().ods.f == exact.ods.f
+    here.unsync()
+    refused("no images yet", here.evaluation)
+
+
 def test_images_of_one_id_are_refused_and_those_without_any_all_count():
     """Equal ones too; the streaming evaluator has the same records."""
     from bsdsbench.integrations.torchmetrics import BenchmarkMetric
