@@ -2,11 +2,14 @@
 
 import shutil
 
+import imageio.v3 as iio
+import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.cli.score import _DEMO_DETECTORS
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.loaders.sample import sample_images, sample_results
+from tests.helpers.crops import annotations
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -16,18 +19,27 @@ DESKTOP = {"width": 1280, "height": 720}
 FEW_ROWS = """document.querySelectorAll('tbody').forEach(
     rows => [...rows.children].slice(6).forEach(row => row.remove()))"""
 
+PIECE = np.s_[40:200, 100:340]
 IDS = ("fruit1", "herd1", "lake1", "leaves1", "reef1", "reef2", "town1", "town2")
 
 
 @pytest.fixture(scope="package")
 def sample_runs(tmp_path_factory):
-    """Title -> the run of a shipped method on eight images of the sample."""
+    """Title -> the run of a shipped method on pieces of eight images of the sample."""
     out, runs = tmp_path_factory.mktemp("sample"), {}
-    (out / "ids").write_text("\n".join(IDS))
-    for method, title in _DEMO_DETECTORS.items():
-        given = sample_results(method), sample_ground_truth()
-        options = {"split_file": out / "ids", "out": out / method, "workers": 1}
-        runs[title] = bb.evaluate(*given, name=title, **options)
+    truth, photos = (out / folder / "test" for folder in ("groundTruth", "images"))
+    truth.mkdir(parents=True), photos.mkdir(parents=True)
+    for name in IDS:
+        np.save(truth / f"{name}.npy", np.stack([a[PIECE] for a in annotations(name)]))
+        iio.imwrite(photos / f"{name}.png", iio.imread(sample_images() / f"{name}.jpg")[PIECE])
+    for method in ("structure-tensor", "canny", "sobel"):
+        (out / method).mkdir()
+        for name in IDS:
+            soft = iio.imread(sample_results(method) / f"{name}.png")[PIECE]
+            iio.imwrite(out / method / f"{name}.png", soft)
+        title = _DEMO_DETECTORS[method]
+        options = {"out": out / f"run-{method}", "workers": 1, "name": title}
+        runs[title] = bb.evaluate(out / method, truth, **options)
     return runs
 
 
