@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import none
@@ -63,6 +64,10 @@ TOGETHER = {
     ],
     "detectors": [
         f"tests/test_{name}.py" for name in ("readme", "docstrings", "site_pages", "notebooks")
+    ],
+    "sample": [
+        f"tests/{name}.py"
+        for name in ("test_troubleshooting", "test_page_tables", "diagnosis/test_doctor")
     ],
 }
 
@@ -195,6 +200,45 @@ def detectors_once(made_maps):
             patch.setitem(BASELINES, name, once(name, detect))
         patch.setattr(bb, "run", kept)
         patch.setattr("bsdsbench.runs.engine.available_cores", lambda: 1)
+        yield
+
+
+@pytest.fixture(scope="session")
+def counts_made():
+    """Of every map, image and protocol the counts of boundaries."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def counted_once(counts_made):
+    """Boundaries of one map by one protocol are not counted again: for pages, on which several
+    functions are given the shipped maps."""
+    from bsdsbench.metrics.boundary import BoundaryMetric
+
+    count = BoundaryMetric.count
+
+    def kept(self, pred, gt, protocol, opt, counter=None):
+        if counter or "soft" not in pred.parts:
+            return count(self, pred, gt, protocol, opt, counter)
+        drawn = tuple(boundaries.tobytes() for boundaries in gt.boundaries)
+        rules = repr((attrs.astuple(protocol), opt))
+        key = pred.kind, gt.shape, pred.soft.tobytes(), drawn, rules
+        if key not in counts_made:
+            counts_made[key] = count(self, pred, gt, protocol, opt)
+        return counts_made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoundaryMetric, "count", kept)
+        yield
+
+
+@pytest.fixture(scope="module")
+def small_pictures():
+    """Plots of few pixels, where none looks at them."""
+    from bsdsbench.plotting import style
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(style._RC, "savefig.dpi", 40.0)
         yield
 
 

@@ -16,6 +16,7 @@ import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from tests.helpers.runs import counted
 
+pytestmark = pytest.mark.usefixtures("counted_once")
 ROOT = Path(__file__).parents[1]
 DATASETS = sorted((ROOT / "datasets").glob("*.md"))
 PAGES = [

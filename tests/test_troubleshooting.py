@@ -13,6 +13,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_
 from tests.helpers.runs import command
 
 PAGE = Path(__file__).parents[1] / "docs/howto/troubleshooting.md"
+pytestmark = pytest.mark.usefixtures("counted_once")
 TEXT = PAGE.read_text("utf-8")
 ROWS = [
     tuple(cell.strip() for cell in line.strip("|").split("|"))

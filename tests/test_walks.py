@@ -53,6 +53,7 @@ def printed(call):
 
 @pytest.mark.process
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_a_walk_prints_what_its_page_shows(page, tmp_path, monkeypatch):
     """In a folder that has the repository's `datasets`."""

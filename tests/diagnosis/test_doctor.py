@@ -98,6 +98,7 @@ def only(findings):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize(
     ("method", "protocol"),
     [
