@@ -376,7 +376,7 @@ class GroundTruth(ImageParts):
             dtype = "<f8" if array.dtype.kind == "f" else "<i4"
             digest.update(array.astype(dtype, order="C", copy=False).data)
             may_wrap = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
-            if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
+            if may_wrap and narrowest_dtype(array) in ("<i8", "<u8"):
                 only_in_version_2.append((number, array))
         listed = digest.hexdigest()[:16]  # version 1, as the list of known sets has it
         if not whole:
@@ -384,7 +384,7 @@ class GroundTruth(ImageParts):
         if boundary_maps:
             only_in_version_2 += enumerate(segmentations, len(arrays))  # numbered after the others
         for number, array in only_in_version_2:
-            dtype = _narrowest_dtype(array)
+            dtype = narrowest_dtype(array)
             digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
             digest.update(array.astype(dtype, order="C", copy=False).data)
         return Fingerprints(listed, digest.hexdigest()[:16])
@@ -395,7 +395,7 @@ class GroundTruth(ImageParts):
         return GroundTruth(self.image_id, **{**unchanged, **parts})
 
 
-def _narrowest_dtype(array: Map) -> str:
+def narrowest_dtype(array: Map) -> str:
     """Return the first of "<u1", "<i4", "<i8", "<u8" that holds all values of an integer array."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     for dtype in ("<u1", "<i4", "<i8"):

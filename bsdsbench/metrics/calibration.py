@@ -110,7 +110,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Symptoms:
         """Yield (code, problem, fix) if no value exceeds 1/255, but not all are 0."""
-        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
+        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0))
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
 

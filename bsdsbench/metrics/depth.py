@@ -23,6 +23,7 @@ KITTI-DE and DDAD-DE ("edges").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -565,13 +566,21 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
             yield "stretched", problem, fix
         # The maps correlate negatively if one of them is inverted, such as inverse depth
-        log_pred = np.log(inverse(maps.pred[is_known]))
-        log_gt = np.log(inverse(maps.gt[is_known]))
-        covariance = ((log_pred - log_pred.mean()) * (log_gt - log_gt.mean())).mean()
-        if covariance < _INVERSE_CORRELATION * log_pred.std() * log_gt.std():
+        log_pred = np.log(np.maximum(maps.pred[is_known], NEAREST))
+        log_gt = np.log(np.maximum(maps.gt[is_known], NEAREST))
+        log_ratio = log_pred - log_gt
+        is_far = np.abs(log_ratio) > np.log(_OTHER_SCALE)
+        log_pred -= log_pred.mean()
+        log_gt -= log_gt.mean()
+        covariance, variances = (
+            (log_pred * log_gt).mean(),
+            (log_pred**2).mean() * (log_gt**2).mean(),
+        )
+        if covariance < _INVERSE_CORRELATION * math.sqrt(variances):
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth decreases where the true depth increases", fix
-        elif abs(np.median(log_pred - log_gt)) > np.log(_OTHER_SCALE):
+        # The median cannot be as far if most ratios are not, and it takes longer to find
+        elif 2 * is_far.sum() >= is_far.size and abs(np.median(log_ratio)) > np.log(_OTHER_SCALE):
             problem = "depths have a different scale from the truth"
             yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

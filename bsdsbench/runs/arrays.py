@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel, suggest_one_map
+from bsdsbench.images import (
+    GroundTruth,
+    Lines,
+    Prediction,
+    narrowest_dtype,
+    one_channel,
+    suggest_one_map,
+)
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.formats.class_files import class_parts
 from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
@@ -122,6 +129,8 @@ class ArrayItem:
                 for array in arrays:
                     if isinstance(array, np.ndarray):  # lines may lack scores or junctions (None)
                         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+                        if array.dtype.kind in "iu" and narrowest_dtype(array) == "<u1":
+                            array = array.astype(np.uint8)  # fewer bytes to hash
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
