@@ -32,7 +32,7 @@ def _refuse_mask(value: object, what: str) -> None:
 
 
 def given_array(value: object, what: str) -> NDArray[Any]:
-    """Convert an array, a nested sequence or a tensor to a NumPy array of bools, ints or floats.
+    """Convert an array, a nested sequence, a tensor or a list of these to a NumPy array of numbers.
 
     Half-precision tensors become float32, and the byte order becomes native. The data are copied
     only if necessary. Raises DataError, also for masked arrays and more than MAX_GIVEN numbers.
@@ -45,6 +45,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
             if "float16" in str(tensor.dtype):  # numpy has no bfloat16; float32 holds both
                 tensor = tensor.float()
             convertible = tensor.numpy()
+        elif isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
+            convertible = [given_array(tensor, what) for tensor in value]
         array = np.asarray(convertible)
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
@@ -65,8 +67,11 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     The data are copied only if necessary.
     """
     _refuse_mask(value, what)
+    convertible: Any = value
+    if hasattr(convertible, "detach"):  # a torch tensor
+        convertible = given_array(value, what)
     try:
-        return np.asarray(value, dtype)
+        return np.asarray(convertible, dtype)
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None

@@ -156,6 +156,8 @@ def test_tensors_are_taken_as_arrays():
     ev.update(Tensor(soft), [Tensor(soft > 0)], image_id="t")
     (record,) = ev.compute().records
     assert record.counts["boundary"].matched_pred.tolist() == [14]
+    (match,) = bb.assign(Tensor(soft > 0), [Tensor(soft > 0)], 1, pred_value=Tensor(soft))
+    assert match.cost == 7  # 14 times 0.5
 
 
 def test_a_batch_with_a_fault_adds_nothing():
