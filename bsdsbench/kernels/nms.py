@@ -78,21 +78,6 @@ def _write_gradient(image, dy, dx, difference):
             difference[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
 
 
-def _ridge_normal(image: _Image) -> list[_Image]:
-    """Compute the direction of the normal to the ridges of a map (H, W) at each pixel.
-
-    Returns the cosine and the sine of its angle from the horizontal, float32 (H, W) each.
-    """
-    gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
-    _write_gradient(image, 0, 1, gx)
-    _write_gradient(image, 1, 0, gy)
-    _write_gradient(gx, 0, 1, gxx)
-    _write_gradient(gy, 0, 1, gxy)
-    _write_gradient(gy, 1, 0, gyy)
-    _write_normal(gxx, gxy, gyy, cos, sin)
-    return [cos, sin]
-
-
 @kernel(_nrt=False)
 def _write_normal(gxx, gxy, gyy, cos, sin):
     """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
@@ -168,7 +153,14 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
-    cos, sin = _ridge_normal(_smooth(image, 4))
+    smoothed = _smooth(image, 4)
+    gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
+    _write_gradient(smoothed, 0, 1, gx)
+    _write_gradient(smoothed, 1, 0, gy)
+    _write_gradient(gx, 0, 1, gxx)
+    _write_gradient(gy, 0, 1, gxy)
+    _write_gradient(gy, 1, 0, gyy)
+    _write_normal(gxx, gxy, gyy, cos, sin)
     thinned = image.copy()
     _suppress_non_maxima(image, cos, sin, radius, float(multiplier), thinned)
     h, w = image.shape

@@ -104,19 +104,6 @@ def group_rows(
     return rows
 
 
-def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that a name in a table (an id or a path) stands for.
-
-    For example, "a/b.png" stands for the first of the ids "a/b.png", "a/b" and "b" that is known.
-    A path may also have backslashes. If no id is known, `name` is returned unchanged.
-    """
-    path = name.replace("\\", "/")
-    file_id = id_of(path)  # without folder and suffix
-    without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
-    candidates = (name, path, without_suffix, file_id)
-    return next((candidate for candidate in candidates if candidate in known), name)
-
-
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
@@ -127,7 +114,16 @@ def _find_rows(
     rows whose id is neither in `images` nor in `others`.
     """
     allowed = None if others is None else {*images, *others}  # None: any id
-    ids = [_resolve_id(name, images if allowed is None else allowed) for name in table.ids]
+    known = images if allowed is None else allowed
+    ids = []  # those that the names in the table stand for
+    for name in table.ids:
+        # "a/b.png", which may have backslashes, is the first of "a/b.png", "a/b" and "b" that is
+        # known; a name of which none is known stays as it is
+        path = name.replace("\\", "/")
+        file_id = id_of(path)  # without folder and suffix
+        without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
+        spellings = (name, path, without_suffix, file_id)
+        ids.append(next((spelling for spelling in spellings if spelling in known), name))
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
     repeated = [image_id for image_id, n in Counter(ids).items() if n > 1]
     lacking = [image_id for image_id in images if image_id not in row_numbers]

@@ -158,16 +158,7 @@ def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -
 
 
 def full_name(score: str, known: Collection[str]) -> str:
-    """Expand a short name to a known name, METRIC.SCORE or METRIC.PART.SCORE.
-
-    The first rule that applies is used:
-
-    - A known name is returned unchanged.
-    - SCORE or PART.SCORE, where SCORE is a key, stands for this score of the default metric
-      ("boundary"), or else of the only metric that has it.
-    - SCORE or PART.SCORE, where SCORE is a heading in any case, stands for the only score with it.
-    - The start of a key, up to "-" or "@", stands for the first known score with such a key. For
-      example, hd95 stands for hd95-pooled.
+    """Expand a short name to the only one of its `_candidates`: METRIC.SCORE or METRIC.PART.SCORE.
 
     "per_class." and "by_size.", which occur in result.json, are removed from all names that are not
     known. If several scores match, or none, this name is returned without being expanded.
@@ -219,9 +210,7 @@ def _candidates(word: str, known: _ParsedNames) -> list[str]:
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """Resolve words of the user to full names of scores, in the order of the words.
 
-    words: full names (METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example),
-        or parts of them: "dice" stands for the overall Dice and that of every class. "all" stands
-        for every known score.
+    words: names of `_scores_meant`, or "all" for every known score.
     known: the full names from which to choose.
     """
     if "all" in words:

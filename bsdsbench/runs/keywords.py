@@ -346,12 +346,7 @@ class Plan(RunKeywords):
     on_dask: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the metrics can share a run with these keywords, and set the other fields.
-
-        The metrics must read this kind of predictions and the same kind of ground truth. They must
-        ignore void pixels if there is a field of view, and one must count errors by class if
-        `errors` is set. Raises one DataError that lists all problems.
-        """
+        """Check that the metrics can share a run with these keywords, and set the other fields."""
         reader = registry.readers(self.metrics)[0]  # the metric that decides how files are read
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):

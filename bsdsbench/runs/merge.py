@@ -130,10 +130,7 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each property in which a run differs from the first, but shards must not.
-
-    A property in _MAY_BE_UNKNOWN is not compared if it is None (unknown) in one of the two runs.
-    """
+    """Return a line for each property that must be equal in all shards, but differs from run 1."""
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
@@ -190,8 +187,8 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
     programs.
 
-    Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
-    MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
+    Raises DataError if a run has no boundary counts, and MergeError if the protocols, images,
+    thresholds or numbers of annotated pixels differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")

@@ -207,8 +207,18 @@ def image_records(
     n_seen: the number of images before the update.
     """
     items = _image_items(pred, gts, image_id, n_seen)
+    rows: list[dict[str, Any]] = [{} for _ in items]  # the groups of each image, by column
+    for column, cells in (groups or {}).items():
+        is_single = isinstance(cells, str) or np.ndim(cells) == 0  # one value for all images
+        values = [cells] * len(items) if is_single else list(cells)
+        if len(values) != len(items):
+            raise ShapeError(f"groups: {len(values)} values, expected {len(items)} of {column!r}")
+        for row, value in zip(rows, values, strict=True):
+            # Scalars of numpy and torch are converted to those of Python
+            plain = value.item() if hasattr(value, "item") else value
+            row[str(column)] = group_value(plain, f"groups: column {column!r}")
     records = []
-    for item, row in zip(items, _group_rows(groups, len(items)), strict=True):
+    for item, row in zip(items, rows, strict=True):
         (array_item,) = array_items([item], plan)
         outcome = count(array_item, plan)
         if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
@@ -218,24 +228,6 @@ def image_records(
         elif outcome.record is not None:
             records.append(replace(outcome.record, groups=row))
     return records
-
-
-def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[str, Any]]:
-    """Return the groups of each image of an update, as a dict from column to value.
-
-    groups: column, such as "scene" -> one value for all images, or a list with one value per image.
-    """
-    rows: list[dict[str, Any]] = [{} for _ in range(n_images)]  # one per image, filled by columns
-    for column, cells in (groups or {}).items():
-        is_single = isinstance(cells, str) or np.ndim(cells) == 0
-        values = [cells] * n_images if is_single else list(cells)
-        if len(values) != n_images:
-            raise ShapeError(f"groups: {len(values)} values, expected {n_images} of {column!r}")
-        for row, value in zip(rows, values, strict=True):
-            # Scalars of numpy and torch are converted to those of Python
-            plain = value.item() if hasattr(value, "item") else value
-            row[str(column)] = group_value(plain, f"groups: column {column!r}")
-    return rows
 
 
 def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:

@@ -284,7 +284,15 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
     rule: a key of AP_RULES. Those except "step" and "101-point" sum the linearly interpolated
-        precision at recalls 0, 0.01 .. 1, times 0.01; they differ in the points that they use.
+        precision at recalls 0, 0.01 .. 1, times 0.01.
+
+    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
+    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
+
+    - "edter" and "step" also use the point of threshold 0
+    - "sbd" and "step" sort points of equal recall by descending threshold
+    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
+    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, for
     "seism" the thresholds at which nothing is predicted (`blank`). It is 0 if the curve has no
@@ -301,7 +309,21 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    recall, precision = _points_by_recall(curve, rule)
+    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
+    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
+    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
+    precision = np.atleast_2d(curve.precision)[:, start:]
+    if rule in ("sbd", "step"):
+        recall, precision = recall[:, ::-1], precision[:, ::-1]
+    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
+        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
+        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
+    elif rule == "seism" and curve.blank is not None:
+        blank = np.atleast_2d(curve.blank)[:, start:]
+        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
+    # Stable: of points with equal recall, the first is used, as in collect_eval_bdry.m
+    order = recall.argsort(axis=1, kind="stable")
+    recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at each level, (S, 101)
@@ -315,36 +337,6 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         if np.count_nonzero(kept) > 1:
             levels_of_curve[:] = np.interp(RECALL_LEVELS, r[kept], p[kept], left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
-
-
-def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
-
-    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
-    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
-
-    - "edter" and "step" also use the point of threshold 0
-    - "sbd" and "step" sort points of equal recall by descending threshold
-    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
-    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
-
-    Returns float64 (2, S, points): recall and precision.
-    """
-    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
-    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
-    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
-    precision = np.atleast_2d(curve.precision)[:, start:]
-    if rule in ("sbd", "step"):
-        recall, precision = recall[:, ::-1], precision[:, ::-1]
-    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
-        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
-        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism" and curve.blank is not None:
-        blank = np.atleast_2d(curve.blank)[:, start:]
-        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Stable: of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
-    order = recall.argsort(axis=1, kind="stable")
-    return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
@@ -449,25 +441,7 @@ def curve_scores(
     and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
-    scores: dict[str, Any] = {
-        "ods": best(curve, protocol.ods_rule),
-        "ois": _best_per_image(thresholds, matches, weights, protocol),
-        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
-        "n_images": weights.sum(axis=1),
-        "curve": curve,
-    }
-    return scores | recall_at_half(curve) if r50 else scores
-
-
-def _best_per_image(
-    thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
-) -> OperatingPoint:
-    """Compute the operating point at which each image uses its own best threshold (OIS).
-
-    The best threshold is that of the image's maximum F. The counts at these thresholds are summed
-    over images, and rates are computed from the sums. The parameters are those of `curve_scores`.
-    """
-    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
+    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold, for OIS
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
@@ -479,7 +453,14 @@ def _best_per_image(
     recall = divide(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = divide(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     f = harmonic_mean(precision, recall)
-    return OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
+    scores: dict[str, Any] = {
+        "ods": best(curve, protocol.ods_rule),
+        "ois": OperatingPoint(threshold=None, recall=recall, precision=precision, f=f),
+        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
+        "n_images": weights.sum(axis=1),
+        "curve": curve,
+    }
+    return scores | recall_at_half(curve) if r50 else scores
 
 
 class BoundaryScore(Score):

@@ -321,12 +321,8 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
 
-    vertices: the pixels of several maps, numbered map by map.
-    hash_factor: PRED or GT, the constant by which the pixels of this side are multiplied in the
-        hash that breaks ties between matchings.
-    arena: the array for the edges of the vertices, from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
-    extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
+    hash_factor, extra_weight: see `Side`; by default nothing is added to the weights.
     """
     in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
     pixel = vertices.pixel[in_map]

@@ -213,8 +213,6 @@ def match_all(
     vertex is matched with at least one annotator. Its mates are those in the matching with the last
     annotator after the last step.
 
-    steps: the changes of the predicted map at n steps (thresholds), from `steps_within_reach`.
-    truth: the annotators' maps, from `prepare_truth`.
     annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
         break ties between matchings of equal cost.
     matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
@@ -293,11 +291,7 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     free. Then others enter, which may match these mates. Finally the mates that are still free are
     inserted again, from the side of the ground truth.
 
-    start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
-        A vertex enters the predicted map if `enters` is True, and leaves it otherwise.
-    present: the predicted vertices that are in the map before step 0.
-    gt_enters: if True, the annotator's vertices are inserted at step 0, into a complete predicted
-        map. If False, they are there from the start.
+    start, vertex, enters, present, gt_enters: the fields of `Steps`.
     pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). The steps at
         which a vertex is matched are added to its row of `matched_bits`.
     geometry, work: the constants for finding and weighting edges, and work space of the search.

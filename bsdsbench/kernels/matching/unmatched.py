@@ -144,10 +144,8 @@ def classify_steps(
     changes: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map at each threshold.
-    truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
-        from `prepare_truth` and `prepare_surroundings`.
-    agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
-        a pixel matched with it, from `agreement_of`; or NO_CLASS.
+    truth, surroundings: from `prepare_truth` and `prepare_surroundings`.
+    agreement (annotated pixels,): from `agreement_of`.
     """
     steps = match_by_pixel(changes, truth, surroundings)
     n_steps = size.size
@@ -180,9 +178,7 @@ def classify_steps(
 def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
-    changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
-        each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
-        pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
+    changes: the `MapChanges` of the predicted map.
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
         b & 63 of word b >> 6.
