@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -208,58 +209,57 @@ class ReadOptions:
         that of the other side. A problem names one file as an example.
         """
         side, values = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
+
+        def first_with(flags: Values) -> Evidence:
+            """Return the evidence of the alphabetically first file that has any of the flags."""
+            return min((e for e in images if e.values & flags), key=attrgetter("file"))
+
         # A third value of a mask may mean void or gray, and no mask is clearly gray by many values
         if values & Values.FEW and not values & Values.GRAY:
-            example = _first_evidence_with(Values.FEW, images)
+            example = first_with(Values.FEW)
             has = f"{side} has the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "two values, or gray levels", fixes)
         # One mask of 8 or 16 bits goes up to 1, another one up to white
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
-            white_file = _first_evidence_with(Values.WHITE | Values.GRAY, images).file
+            white_file = first_with(Values.WHITE | Values.GRAY).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix = Setting("gt_threshold", 0.5, "if these are gray levels")
-            file = _first_evidence_with(Values.UNIT, images).file
-            advice = fix if self.truth else "save gray maps as masks, map > 128"
-            yield Problem(file, has, "the same scale in all files", (advice,))
+            fix: Fix = "save gray maps as masks, map > 128"
+            if self.truth:
+                fix = Setting("gt_threshold", 0.5, "if these are gray levels")
+            yield Problem(first_with(Values.UNIT).file, has, "the same scale in all files", (fix,))
         # No value of the ground truth reaches the threshold, so the set has no object
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             # A binary mask of 0 and 255 has no flag FAINT or STRONG, and may be among them
             and_all = "" if values & Values.WHITE else ", and of all others,"
             has = f"all values of {side}{and_all} are {limit}"
-            fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-            file = _first_evidence_with(Values.FAINT, images).file
             expected = "values up to white (255, 65535 or 1.0)"
-            yield Problem(file, has, expected, () if self.cut is None else (fix,))
+            fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
+            fixes = () if self.cut is None else (fix,)
+            yield Problem(first_with(Values.FAINT).file, has, expected, fixes)
         side = f"{side}, like all others, has"
         # All label maps hold only 0 and 255, as masks do
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
-            file = _first_evidence_with(Values.WHITE_LABELS, images).file
-            yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
+            yield Problem(first_with(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
         # No map has an object, so the void value may be the object
         if len(images) > 1 and values == Values.VOID_ALONE and not _single_numbers(images):
             fix = Setting(self.void_option, -1, "if it is the object")
-            file = _first_evidence_with(values, images).file
-            yield Problem(file, f"{side} only void", "an object", (fix,))
+            yield Problem(first_with(values).file, f"{side} only void", "an object", (fix,))
         # One number in the whole set, for several connected components of some map: not numbered?
         if values & Values.PIECES and len(_single_numbers(images)) == 1:
-            example = _first_evidence_with(Values.PIECES, images)
+            example = first_with(Values.PIECES)
             has = f"{side} one number, {_listed(example.levels)}, for several pieces"
             option = f"{self.metric}.components"
             beside: tuple[Setting, ...] = ()  # a second option, if the other side is numbered
             if _all_flags(others) & Values.NUMBERS:
-                masks = "truth" if self.truth else "predictions"
-                beside = (Setting(f"{option}_of", masks),)
-            fixes = (
-                Setting(option, 8, "to number them", beside),
-                Setting(option, 0, "to take them as one object"),
-            )
+                beside = (Setting(f"{option}_of", "truth" if self.truth else "predictions"),)
+            fix = Setting(option, 8, "to number them", beside)
+            fixes = (fix, Setting(option, 0, "to take them as one object"))
             yield Problem(example.file, has, "a number for each instance", fixes)
         # Some labels can only be Cityscapes' train ids, and none only its label ids (7, 8, 11 ..)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
-            file = _first_evidence_with(Values.TRAIN_IDS, images).file
-            fix = train_id_options(self.metric)
+            file, fix = first_with(Values.TRAIN_IDS).file, train_id_options(self.metric)
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
     def describe(
@@ -307,12 +307,6 @@ def _all_flags(images: Sequence[Evidence]) -> Values:
     for evidence in images:
         flags |= evidence.values
     return flags
-
-
-def _first_evidence_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of the alphabetically first file that has any of the flags."""
-    matching = [evidence for evidence in images if evidence.values & properties]
-    return min(matching, key=lambda evidence: evidence.file)
 
 
 def _single_numbers(images: Sequence[Evidence]) -> set[float]:

@@ -268,26 +268,23 @@ class Signature:
     def decode(self) -> list[tuple[str, str]]:
         """Return pairs of a word and its meaning, such as ("ann:all", "All annotators count.")."""
         meanings = [f"Computed with version {self.version} of bsdsbench."]
-        meanings += [self._meaning(key, text) for key, text in self.texts().items()]
+        caption_of = captions(self.protocol)  # protocol field -> its value in words
+        phrases = {**AP_RULES, **ODS_RULES, self.set: self._images()}  # text -> phrase for it
+        for key, text in self.texts().items():
+            if key in self.named:  # a metric option that appears in the line even at its default
+                meaning = f"The option {key} is {json.loads(text)}."
+            elif key not in WORDS:  # another setting, such as "depth.crop"
+                meaning = f"A setting that differs from the preset: {key}={text}."
+            elif text == UNKNOWN:
+                meaning = f"Not known: {WORDS[key].title}."
+            else:  # a sentence with {value} for the text, and {words} for the phrase
+                word = WORDS[key]
+                phrase = phrases.get(text, word.names.get(text))
+                if phrase is None and word.fields:
+                    phrase = caption_of.get(word.fields[0])
+                meaning = word.meaning.format(value=text, words=phrase or text)
+            meanings.append(meaning[0].upper() + meaning[1:])
         return list(zip(self.words(), meanings, strict=True))
-
-    def _meaning(self, key: str, text: str) -> str:
-        """Explain an entry of `texts` in a sentence: "All annotators count." for ann:all."""
-        if key in self.named:  # a metric option that appears in the line even at its default
-            return f"The option {key} is {json.loads(text)}."
-        if key not in WORDS:  # another setting, such as "depth.crop"
-            return f"A setting that differs from the preset: {key}={text}."
-        word = WORDS[key]
-        if text == UNKNOWN:
-            return f"Not known: {word.title}."
-        # Texts that have a phrase of their own, such as "all", a rule or the set of images
-        phrases = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
-        phrase = phrases.get(text)
-        if phrase is None and word.fields:
-            phrase = captions(self.protocol).get(word.fields[0])
-        # `meaning` is a sentence with {value} for the text, and {words} for the phrase
-        meaning = word.meaning.format(value=text, words=phrase or text)
-        return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
         """Describe `set` in words: "bsds500-test:200/200" as "all 200 images of bsds500-test"."""

@@ -113,18 +113,14 @@ def _check_shares(name: str, rows: F8) -> None:
         warn(InputWarning(has, fix="the columns are thresh R P F: are R and P exchanged?"))
 
 
-def _sort_by_threshold(rows: F8) -> F8:
-    """Sort the rows of an array by the threshold in their first column."""
-    return rows[np.argsort(rows[:, 0], kind="stable")]
-
-
 def _read_ev1(path: PathLike) -> MatchCounts:
     """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
 
     A row has a threshold and four pixel counts: matched and all pixels of the ground truth, matched
     and all pixels of the prediction.
     """
-    rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
+    rows = _read_rows(path, EV1_COLUMNS)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]  # by the threshold
     counts = rows[:, 1:]  # (T, 4)
     with errors_naming(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
         # float64 holds every whole number up to 2**53
@@ -160,7 +156,9 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
             rows = rows[:, :n_columns]
         if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():  # rows of 4 to 6 numbers
             rows[:, 4:] = np.nan
-        tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
+        if name.endswith(("_thr.txt", "_th.txt")):
+            rows = rows[np.argsort(rows[:, 0], kind="stable")]  # by the threshold
+        tables[name] = rows
         with errors_naming(root / name, "an official table"):
             _check_shares(name, tables[name])
     ev1 = {}
