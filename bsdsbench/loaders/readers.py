@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from bsdsbench.io import DecodedBytes, FaultError, PathLike, ReadBytes, errors_n
 from bsdsbench.loaders.formats import class_files, depth_files, line_files, pictures
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import LOSSY, Kind, ReadOptions, binarise
+from bsdsbench.loaders.reading import LOSSY, Kind, MaskRead, ReadOptions, binarise
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 from bsdsbench.text import listed, show
 
@@ -356,15 +356,6 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     return valid
 
 
-class Annotation(NamedTuple):
-    """What one annotator drew in an image."""
-
-    edges: Bool  # (H, W), the boundaries
-    labels: Map | None  # (H, W) integers, the regions, if the file has them
-    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
-    evidence: Evidence  # properties of the values in the file, for consistency checks
-
-
 def _read_annotators(
     image_id: str | None,
     paths: Sequence[Path],
@@ -380,7 +371,7 @@ def _read_annotators(
       the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
-    annotations: list[Annotation] = []
+    annotations: list[MaskRead] = []
     crack = None
     for path in paths:
         suffix, decoded_bytes = path.suffix.lower(), DecodedBytes()  # limits those of a file
@@ -410,7 +401,7 @@ def _read_annotators(
                 annotation = parse_annotation(drawing, options, what, path.name, is_bsds)
                 labels = annotation.labels
                 label_bytes = 0 if labels is None else labels.nbytes
-                decoded_bytes.add(annotation.edges.nbytes + label_bytes)
+                decoded_bytes.add(annotation.mask.nbytes + label_bytes)
                 annotations.append(annotation)
             # Joined after each file, so that an error names that file
             gt = join_annotations(image_id, paths[0], annotations)
@@ -424,8 +415,8 @@ def _read_annotators(
 
 def parse_annotation(
     drawing: object, options: ReadOptions, what: str, file: str, is_logical: bool = False
-) -> Annotation:
-    """Convert the maps that one annotator drew to an annotation.
+) -> MaskRead:
+    """Convert the maps that one annotator drew to boundaries and regions.
 
     `drawing` is a dict with the maps (H, W) Boundaries, Segmentation (region labels), or both, like
     a struct of a BSDS .mat file. `what` and `file` name it and its file in errors.
@@ -443,20 +434,21 @@ def parse_annotation(
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
         plane = pictures.to_plane(drawn, what)  # (H, W)
-        mask, valid, evidence = options.mask(plane, what, file, is_logical)
+        annotation = options.mask(plane, what, file, is_logical)
         drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
         # Arrays of MATLAB are contiguous along columns, but counting is faster along rows
-        return Annotation(np.ascontiguousarray(mask), drawn_regions, valid, evidence)
+        boundaries = np.ascontiguousarray(annotation.mask)
+        return annotation._replace(mask=boundaries, labels=drawn_regions)
     if options.inverted or options.cut:
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
     regions = _to_labels(labels)
-    return Annotation(seg2bdry(regions), regions, None, Evidence(maps=1, file=file))
+    return MaskRead(seg2bdry(regions), None, Evidence(maps=1, file=file), regions)
 
 
 def join_annotations(
-    image_id: str, path: Path | None, annotations: Sequence[Annotation]
+    image_id: str, path: Path | None, annotations: Sequence[MaskRead]
 ) -> GroundTruth:
     """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
@@ -465,7 +457,7 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    boundaries, regions, _, evidence = zip(*annotations, strict=True)  # one entry per annotator
+    boundaries, _, evidence, regions = zip(*annotations, strict=True)  # one entry per annotator
     where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}

@@ -56,12 +56,13 @@ class Kind(Enum):
 
 
 class MaskRead(NamedTuple):
-    """A binarised map."""
+    """A binarised map: a mask, or the boundaries that one annotator drew."""
 
     mask: Bool  # (H, W), True at the object or boundary, False at void pixels
     # (H, W), False at void pixels; None for a prediction, or if no void values apply
     valid: Bool | None
     evidence: Evidence  # properties of the map's values before it was binarised
+    labels: Map | None = None  # (H, W) integers, the regions that the annotator drew
 
 
 @frozen

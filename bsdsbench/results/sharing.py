@@ -130,7 +130,7 @@ def read_shared_run(path: Path) -> RunArguments:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")
         if stored_hash != digest(body).encode():
             raise FaultError("is altered or cut short: its content does not match the hash in it")
-        arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
+        arrays = unpack_npz(data, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)
         for name in content.get("steps", ()):

@@ -488,7 +488,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
     Raises FileFormatError if the bytes are damaged.
     """
     with errors_naming(path, "a bsdsbench counts file"):
-        return records_of_arrays(unpack_npz(data, text=True, limit=MAX_BYTES))
+        return records_of_arrays(unpack_npz(data, limit=MAX_BYTES))
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:

@@ -224,7 +224,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
         elif kind == "classes":
             array = _as_plane(pred, "prediction")
             if array.ndim == 2:  # bool and gray floats are masks too, but no class labels
-                mask, _, evidence = readings.pred.mask(to_plane(array, label), label, image_id)
+                mask, _, evidence, _ = readings.pred.mask(to_plane(array, label), label, image_id)
                 return Prediction(image_id, classes=mask, evidence=evidence)
             pred = Prediction(image_id, classes=array)
         elif kind == "labels":
@@ -260,9 +260,9 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     if isinstance(truth, GroundTruth):
         if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
             return truth
-        # The mask, the valid pixels and the evidence, by their names in GroundTruth
+        # The mask, the valid pixels, the evidence and no labels, by their names in GroundTruth
         mask_parts = reading.mask(to_plane(truth.labels, label), label, image_id)._asdict()
-        return truth.replace(labels=None, **mask_parts)
+        return truth.replace(**mask_parts)
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
         if isinstance(truth, list | tuple):

@@ -119,7 +119,7 @@ def test_archives_that_lie(tmp_path, how):
 
 def test_text_only_where_it_is_asked_for():
     text = npy("(2,)", "'<U1'", "ab".encode("utf-32-le"))
-    assert unpack_npz(packed(x=text), text=True)["x"].tolist() == ["a", "b"]
+    assert unpack_npz(packed(x=text), limit=10**6)["x"].tolist() == ["a", "b"]
     refused("x holds '<U1', expected numbers", unpack_npz, packed(x=text), error=FaultError)
     assert list(unpack_npz(packed(x=text, y=npy()))) == ["y"]  # a name beside a map
 

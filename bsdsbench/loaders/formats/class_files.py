@@ -43,8 +43,9 @@ def read_predicted_classes(
         if mask_options is None:
             return Prediction(image_id, paths[0], classes=maps[0])
         plane = pictures.to_plane(maps[0], "mask")
-        mask, _, evidence = mask_options.mask(plane, file=paths[0].name)
-        return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
+        binarised = mask_options.mask(plane, file=paths[0].name)
+        evidence = binarised.evidence
+        return Prediction(image_id, paths[0], classes=binarised.mask, evidence=evidence)
 
 
 def parse_annotated_classes(

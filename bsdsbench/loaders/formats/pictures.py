@@ -148,20 +148,18 @@ def read_arrays(
 
 def _decode_npy(data: bytes) -> Map:
     """Decode the bytes of a .npy file to an array."""
-    return _read_npy_array(io.BytesIO(data), len(data), NUMBERS)
+    return _read_npy_array(io.BytesIO(data), len(data), is_image=True)
 
 
-def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
+def unpack_npz(data: bytes, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Members of the archive that are not arrays are ignored. So are arrays of other types than
-    numbers, if there are also numbers; strings are read if `text` is True. `limit` is the maximum
-    total number of decoded bytes. By default, it is MAX_DECODED_BYTES, and each array must also
-    pass `check_size`, the limit for images. Raises FaultError, and zipfile.BadZipFile if `data` is
-    not a zip archive.
+    Members of the archive that are not arrays are ignored, and so are arrays of other types than
+    numbers, if there are also numbers. Each array must pass `check_size`, the limit for images. For
+    files of bsdsbench, `limit` is given instead, the maximum total number of decoded bytes, and
+    strings are read too. Raises zipfile.BadZipFile if `data` is not a zip archive.
     """
     max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
-    accepted_kinds = TEXT if text else NUMBERS
     arrays = {}
     unread = None  # the error of an array of another type
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -177,7 +175,7 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
                 try:
-                    array = _read_npy_array(file, size, accepted_kinds, is_image=limit is None)
+                    array = _read_npy_array(file, size, is_image=limit is None)
                 except _OtherTypeError as error:
                     unread = unread or FaultError(f"{show(name)} {error}")
                 else:
@@ -191,11 +189,11 @@ class _OtherTypeError(FaultError):
     """An array does not hold numbers (or text, where that is accepted)."""
 
 
-def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
+def _read_npy_array(file: IO[bytes], size: int, is_image: bool) -> Map:
     """Read the array in an open .npy file of `size` bytes, and return it in native byte order.
 
-    `kinds` are the accepted `dtype.kind` letters. The header is checked before memory is allocated
-    and, if `is_image` is True, its shape must pass `check_size`.
+    The header is checked before memory is allocated. If `is_image` is True, the array must hold
+    numbers, and its shape pass `check_size`; otherwise it may also hold text.
     """
     npy = np.lib.format
     # Version -> function that reads the header; version (3, 0) is for arrays with named fields
@@ -205,7 +203,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
         shape, _, dtype = header_readers[version](file)
     except Exception:  # numpy, and the literal's parser, raise several kinds
         raise FaultError("is no .npy file of numbers (a pickle, or damaged?)") from None
-    if dtype.kind not in kinds or not dtype.itemsize:
+    if dtype.kind not in (NUMBERS if is_image else TEXT) or not dtype.itemsize:
         what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
         raise _OtherTypeError(f"holds {show(what)}, expected numbers")
     if is_image:
