@@ -93,6 +93,9 @@ def test_one_cluster_has_no_variance():
     labels, scores = [0, 0, 1, 1], [1, 2, 3, 4]
     with pytest.raises(DataError, match="clusters: one has all"):
         delong(labels, scores, scores, clusters=["a"] * 4)
+    for missing in ("", None, math.nan):
+        with pytest.raises(DataError, match="clusters: 2 missing"):
+            delong(labels, scores, scores, clusters=np.array([missing, "a", "b", ""], object))
     with pytest.raises(DataError, match="clusters: shape"):
         delong(labels, scores, scores, clusters=["a", "b"])
 
