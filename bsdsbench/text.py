@@ -22,6 +22,8 @@ def visible(text: str, keep_spaces: bool = True) -> str:
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
+    if text.isprintable():
+        return text
     escaped = ""
     for c in text:
         # White space up to \x85, and \u2028 and \u2029, are tabs, line ends and separators
@@ -33,8 +35,7 @@ def visible(text: str, keep_spaces: bool = True) -> str:
 
 def show(name: object) -> str:
     """Convert a name or a path to one line of printable text, with Python escapes if needed."""
-    text = str(name)
-    return text if text.isprintable() else visible(text)
+    return visible(str(name))
 
 
 def clip(text: str, limit: int = LINE) -> str:

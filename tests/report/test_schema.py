@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from scripts import stored_numbers
+from tests.helpers.crops import crops
+from tests.helpers.making import make_set
 from tests.helpers.metric_cases import LABELS_ARE_ONE
 from tests.helpers.runs import call, command, counted
 
@@ -41,7 +42,9 @@ def test_results_of_metrics(metric, kind, protocol, tmp_path):
 @pytest.mark.slow
 def test_results_of_the_sample(tmp_path):
     for name in ("canny", "sobel"):
-        counted(sample_results(name), sample_ground_truth(), name=name, out=tmp_path / name)
+        (tmp_path / f"maps of {name}").mkdir()
+        maps = crops(tmp_path / f"maps of {name}", name)
+        counted(*maps, name=name, out=tmp_path / name)
     found = json.loads((tmp_path / "canny" / "result.json").read_text("utf-8"))
     VALIDATOR.validate(found)
     score = bb.Evaluation.load(tmp_path / "canny").boundary_score()
@@ -64,8 +67,8 @@ def test_checks_and_findings(tmp_path):
         VALIDATOR.validate(checked)
     for spoil in ({"passed": 1}, {"checks": [{}]}, {"more": 1}):
         assert not VALIDATOR.is_valid(checked | spoil)
-    (tmp_path / "none").mkdir()
-    words = "doctor", sample_results("canny"), "--gt", sample_ground_truth(), "--format", "json"
+    pred, gt = make_set(tmp_path / "made")
+    words = "doctor", pred, "--gt", gt, "--format", "json"
     findings = json.loads(call(*words, "--invert"))
     assert findings
     VALIDATOR.validate(findings)

@@ -8,8 +8,8 @@ import socket
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.report import server as viewer
+from tests.helpers.crops import crops
 from tests.helpers.processes import start_python
 from tests.helpers.serving import serving
 
@@ -20,7 +20,8 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 def out(tmp_path_factory):
     out = tmp_path_factory.mktemp("view")
     for name in ("canny", "sobel"):
-        where = sample_results(name), sample_ground_truth()
+        (out / f"maps of {name}").mkdir()
+        where = crops(out / f"maps of {name}", name)
         bb.evaluate(*where, bb.Protocol(thresholds=9), name=name, out=out / name, workers=1)
     (out / "secret.txt").write_text("secret")
     return out

@@ -1,6 +1,5 @@
 """A run in one small file: bit for bit, refused where a byte differs, found by its address."""
 
-import functools
 import hashlib
 import http.server
 import json
@@ -9,6 +8,7 @@ import ssl
 import subprocess
 import zipfile
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pooch
@@ -163,6 +163,14 @@ def test_two_hundred_images_are_below_200_kb(tmp_path):
         assert bb.Evaluation.load(path).boundary_score().ods == run.boundary_score().ods
 
 
+@pytest.fixture
+def few_samples(monkeypatch):
+    """Intervals of error classes from 20 samples, for which the verb has no option."""
+    few = partial(bb.compare, n_boot=20)
+    monkeypatch.setattr("bsdsbench.comparison.lost_scores.compare", lambda runs, **_: few(runs))
+
+
+@pytest.mark.usefixtures("few_samples")
 @pytest.mark.parametrize("verb", ["compare", "report", "plot", "worst", "check", "explain"])
 def test_verbs_take_the_file_in_place_of_a_folder(saved, file, tmp_path, verb):
     rest = {
@@ -176,6 +184,7 @@ def test_verbs_take_the_file_in_place_of_a_folder(saved, file, tmp_path, verb):
         assert json.loads((tmp_path / "baseline.json").read_text("utf-8"))["scores"]
 
 
+@pytest.mark.usefixtures("few_samples")
 def test_the_verb_says_what_it_wrote(saved, tmp_path):
     out, bib = tmp_path / "a.bsds.npz", tmp_path / "mine.bib"
     bib.write_text("@article{mine,\n year = 2026}\n", "utf-8")
@@ -228,7 +237,7 @@ def secure_server(file, tmp_path, monkeypatch):
         def log_message(self, *words):
             pass
 
-    served = functools.partial(Quiet, directory=folder)
+    served = partial(Quiet, directory=folder)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), served)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
