@@ -90,11 +90,10 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """Return the name of the result in tables and plots.
+        """Return the name in tables and plots: `shown_as`, or one such as "HED (2015, published)".
 
-        It is `shown_as` if the user gave such a name. Otherwise it is the method's name with
-        details in parentheses, such as "HED (2015, published)": the year, "published", the input,
-        the variant unless it is "single-scale", and the key unless it is the name in lower case.
+        The details are the year, "published", the input, the variant unless it is "single-scale",
+        and the key unless it is the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -119,20 +118,17 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
     descriptions = []
     for key, published in published_results().items():
         scores = published.scores().get(metric, {})
-        if not targets:
-            continue
-        if all(_agrees(scores.get(name), target) for name, target in targets.items()):
+        agrees = bool(targets)
+        for name, target in targets.items():
+            value = scores.get(name)
+            most = rounding_error(target) * (1 + 1e-9)  # half a unit, despite rounding errors
+            agrees &= isinstance(value, int | float) and abs(value - float(target)) <= most
+        if agrees:
             image_set = published.tasks[0].partition("/")[0] if published.tasks else ""
             rule = f"AP rule {published.ap_rule}" if published.ap_rule else ""
             details = filter(None, (key, image_set, rule, published.note))
             descriptions.append(f"{published.name} ({'; '.join(details)})")
     return tuple(descriptions)
-
-
-def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score equals the target after rounding to its digits. None never agrees."""
-    most = rounding_error(target) * (1 + 1e-9)  # accepts half a unit despite rounding errors
-    return isinstance(value, int | float) and abs(value - float(target)) <= most
 
 
 def _read_shipped(name: str) -> dict[str, Any]:
@@ -164,8 +160,7 @@ def find_published(
     """Return the published results with these keys, in the order of the keys.
 
     Keys are matched without regard to case and surrounding spaces. `labels` maps keys to names to
-    show instead of the published ones. If a key is unknown, raise a DataError that lists similar
-    keys.
+    show instead of the published ones. Raises DataError, with similar keys, if one is unknown.
 
     Examples
     --------
@@ -198,8 +193,7 @@ def labelled_runs(
     """Return the runs, renamed as `labels` says: a dict from key to new name.
 
     A key is the name of a run, its folder as in `given`, or the last component of that folder. It
-    may also be the key of one of the `published` results, which changes no run. Raises DataError if
-    a key is none of these.
+    may also be the key of one of the `published` results. Raises DataError if it is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
@@ -239,15 +233,12 @@ def published_beside(
 ) -> PublishedRows:
     """Build table rows of published results, to be shown next to the rows of runs.
 
-    `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
-    An AP is marked with its rule (or "unknown"), unless all runs use the same rule. A marked score
-    is never shown as the best of its column.
+    `keys` and `labels` are those of `find_published`. An AP is marked with its rule (or "unknown"),
+    unless all runs use the same rule. A marked score is never shown as the best of its column.
 
-    If `force` is True, results that are not comparable with a run are included: their labels name
-    the data set, all of their scores are marked, and a note gives the reason.
-
-    Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
-    task (image set and metric) than a run.
+    If `force` is True, results that are not comparable with a run, because they belong to another
+    task (image set and metric), are included: their labels name the data set, all of their scores
+    are marked, and a note gives the reason. Otherwise they raise DataError.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[ExtraRow] = []
