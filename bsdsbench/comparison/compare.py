@@ -71,6 +71,9 @@ def compare(
     it is defined in all of them. A score that is undefined on all images (NaN, such as the AP of
     label maps) gets no interval, p-value or letter, and does not count in Holm's correction.
 
+    Raises DataError if there are no runs, if images, protocols or ground truth differ, if two runs
+    have the same name, or if a parameter is out of range.
+
     Parameters
     ----------
     runs : sequence of Evaluation or path
@@ -97,12 +100,6 @@ def compare(
         A table with the groups of the images, and a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
-
-    Raises
-    ------
-    DataError
-        If there are no runs, if images, protocols or ground truth differ, if two runs have the same
-        name, or if a parameter is out of range.
 
     Examples
     --------

@@ -34,17 +34,14 @@ from bsdsbench.text import counted, shared_names
 class Method:
     """A method and its runs, which differ in seed, fold or split.
 
+    Raises DataError if there are no runs, or if a folder holds none.
+
     Parameters
     ----------
     name : str
         The name in tables.
     runs : sequence of Evaluation or path
         One or more runs, or their folders; "ref:NAME" stands for a reference run.
-
-    Raises
-    ------
-    DataError
-        If there are no runs, or if a folder holds none.
 
     Examples
     --------

@@ -171,6 +171,9 @@ def compare_methods(
 ) -> MethodComparison:
     """Compare methods with one or more runs each: means, intervals over images and runs, p-values.
 
+    Raises DataError if there are no methods, if two have the same name, or if runs are not
+    comparable.
+
     Parameters
     ----------
     methods : sequence of Method
@@ -185,11 +188,6 @@ def compare_methods(
         images; a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
-
-    Raises
-    ------
-    DataError
-        If there are no methods, if two have the same name, or if runs are not comparable.
 
     Examples
     --------

@@ -63,6 +63,8 @@ def compare_slices(
 ) -> dict[str, Comparison | MethodComparison]:
     """Compare runs or methods within each slice, in the same way as on all images.
 
+    Raises DataError if the runs lack the column, or are not comparable.
+
     Parameters
     ----------
     runs : sequence of Evaluation or path
@@ -78,11 +80,6 @@ def compare_slices(
     -------
     dict of str to Comparison or MethodComparison
         The comparison on the images of each slice, by name of the slice.
-
-    Raises
-    ------
-    DataError
-        If the runs lack the column, or are not comparable.
     """
     slices = runs_by_slice(runs_of(methods) or runs, by).slices
     comparisons = dict[str, Comparison | MethodComparison]()

@@ -85,6 +85,8 @@ class Slices:
 def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """Score a run on each group of images in a column, with jackknife intervals.
 
+    Raises DataError if the run has no per-image counts, or lacks a column.
+
     Parameters
     ----------
     run : Evaluation
@@ -93,11 +95,6 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         The group column, as COLUMN or, for ranges of numbers, COLUMN=LIMIT,LIMIT...
     cluster : str or None
         A column of clusters. The jackknife then leaves out whole clusters instead of images.
-
-    Raises
-    ------
-    DataError
-        If the run has no per-image counts, or lacks a column.
 
     Examples
     --------
@@ -205,6 +202,8 @@ def slice_tables(
 
     Scores of classes and other parts are in a second table. Tables without any score are left out.
 
+    Raises DataError if a run has no per-image counts, or lacks a column.
+
     Parameters
     ----------
     runs, by : sequence
@@ -215,11 +214,6 @@ def slice_tables(
         A column of clusters. The jackknife then leaves out whole clusters.
     slices : sequence of Slices or None
         The slices of each run, if already computed. `by` then has one column.
-
-    Raises
-    ------
-    DataError
-        If a run has no per-image counts, or lacks a column.
     """
     tables: list[Table] = []
     for column in by:

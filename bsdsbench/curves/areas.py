@@ -41,6 +41,10 @@ _ROUNDING = 1e-6
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
     """Return the area under a PR curve by a named rule. Without points it is 0.
 
+    Raises DataError if the rule is unknown, if a value is outside [0, 1], or if recall both rises
+    and falls (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above
+    0, or if false positives decrease as recall rises.
+
     Parameters
     ----------
     precision, recall : array_like
@@ -58,13 +62,6 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
           between the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": the mean over 11 or 101 evenly spaced recall levels in [0, 1] of
           the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
-
-    Raises
-    ------
-    DataError
-        If the rule is unknown, if a value is outside [0, 1], or if recall both rises and falls
-        (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or
-        if false positives decrease as recall rises.
 
     Examples
     --------
@@ -193,10 +190,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     No end points are added. Without points the area is 0.
 
-    Raises
-    ------
-    DataError
-        If a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as FPR rises.
+    Raises DataError if a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as
+    FPR rises.
 
     Examples
     --------

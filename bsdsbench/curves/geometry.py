@@ -72,12 +72,9 @@ def pr_to_roc(
     At recall 0, the FPR is unknown and becomes NaN. As an exception, the conventional point (recall
     0, precision 1) becomes (0, 0). There, precision may be NaN, as `roc_to_pr` returns it.
 
-    Raises
-    ------
-    DataError
-        If a precision or recall is outside [0, 1], or if a total is not above 0. Also if a point is
-        impossible with these totals: precision 0 at a recall above 0, or more false positives than
-        negatives.
+    Raises DataError if a precision or recall is outside [0, 1], or if a total is not above 0. Also
+    if a point is impossible with these totals: precision 0 at a recall above 0, or more false
+    positives than negatives.
 
     Examples
     --------
@@ -226,6 +223,10 @@ def dominates(
     ROC curves are extended to (0, 0) and (1, 1). PR curves are extended from their first point to
     recall 0 at constant precision, and are compared up to the smaller of their last recalls.
 
+    Raises DataError if a PR curve has no point with a recall above 0, if FPR or recall both rises
+    and falls along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap
+    within the range.
+
     Parameters
     ----------
     a, b : pair of array_like
@@ -239,13 +240,6 @@ def dominates(
     lines : str
         How PR points are joined: "counts" (counts change linearly, which is correct) or "straight"
         (straight lines in PR space, as in printed figures). It has no effect in ROC space.
-
-    Raises
-    ------
-    DataError
-        If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
-        along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap within
-        the range.
 
     Examples
     --------

@@ -153,6 +153,9 @@ def pr(
     Without positives, auc, ap and ap_11 are NaN. Without negatives, precision is 1. If a class is
     missing, an InputWarning is given.
 
+    Raises DataError if a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if
+    an option is out of range.
+
     Parameters
     ----------
     labels, scores : array_like
@@ -183,12 +186,6 @@ def pr(
     stable : bool
         If True, drop the first point and return the arrays in input order, with NaN (-1 in counts)
         for samples that are never retrieved. The summary numbers do not change.
-
-    Raises
-    ------
-    DataError
-        If a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if an option is
-        out of range.
 
     Examples
     --------

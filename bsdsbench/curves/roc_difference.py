@@ -50,6 +50,9 @@ def delong(
 ) -> DeLongResult:
     """Test whether the areas under the ROC curves of two scores of the same samples differ.
 
+    Raises DataError if there are fewer than two positives or two negatives, if all samples of a
+    class are in one cluster, or if `level` is out of range.
+
     Parameters
     ----------
     labels : array_like
@@ -64,12 +67,6 @@ def delong(
     clusters : array_like or None
         (n,), the cluster of dependent samples (such as one patient) that each sample belongs to. If
         None, all samples are independent.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two positives or two negatives, if all samples of a class are in one
-        cluster, or if `level` is out of range.
 
     References
     ----------

@@ -132,6 +132,9 @@ def run(
     working directory. The maps are written to OUT/maps; floats are stored as 16-bit PNG, rounded to
     1/65535. OUT/maps/run.json describes the detector.
 
+    Raises DataError if the function cannot be imported, if there are no images, if the function
+    fails on all images, or if OUT contains maps and neither `resume` nor `fresh` is given.
+
     Parameters
     ----------
     function : callable or str
@@ -156,12 +159,6 @@ def run(
         The folder of the maps, the time of each call, the images on which the detector failed and,
         if `gt` is given, the scores, as `evaluation`. The first image is processed twice, because
         the first call is a warm-up that is not timed.
-
-    Raises
-    ------
-    DataError
-        If the function cannot be imported, if there are no images, if the function fails on all
-        images, or if OUT contains maps and neither `resume` nor `fresh` is given.
 
     Examples
     --------

@@ -164,6 +164,9 @@ def explain(
 ) -> Explanation:
     """Search for settings, scoring rules and image subsets that turn the run's scores into targets.
 
+    Raises DataError if a score is unknown, the run has no counts of the metric, or a file cannot be
+    read.
+
     Parameters
     ----------
     run : Evaluation
@@ -187,11 +190,6 @@ def explain(
     -------
     Explanation
         All trials, the most likely first. Its method `sentence` gives the conclusion as text.
-
-    Raises
-    ------
-    DataError
-        If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
     name, values = find_metric(targets)
     if not isinstance(run, Evaluation):

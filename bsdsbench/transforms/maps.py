@@ -34,6 +34,9 @@ def nms(
 ) -> NDArray[np.float32]:
     """Thin a soft edge map to its ridges, by the NMS program of structured edges and HED.
 
+    Raises DataError if prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of
+    range.
+
     Parameters
     ----------
     prob : array
@@ -53,11 +56,6 @@ def nms(
     -------
     array
         (H, W) float32 in [0, 1]; an empty map gives an empty map.
-
-    Raises
-    ------
-    DataError
-        If prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of range.
 
     Examples
     --------
@@ -122,6 +120,8 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
 def thin(bmap: Map) -> Bool:
     """Thin a boundary map like MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
+    Raises DataError if the map is not 2-D or has other values.
+
     Parameters
     ----------
     bmap : array
@@ -131,11 +131,6 @@ def thin(bmap: Map) -> Bool:
     -------
     array
         A new (H, W) bool map; an empty map gives an empty map.
-
-    Raises
-    ------
-    DataError
-        If the map is not 2-D or has other values.
 
     Examples
     --------
