@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 from multiprocessing.pool import ThreadPool
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
@@ -31,20 +31,12 @@ _CLASS_FIELDS = (
 )
 
 
-class ErrorClasses(NamedTuple):
-    """The error classes of one kind of pixels."""
-
-    shares: str  # the part of a score's name before the class: METRIC.SHARES.CLASS
-    names: Mapping[str, str]  # class as named in tables -> class as named in scores
-
-
-_MISSED_NAMES = dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))
-_FALSE_NAMES = dict(zip(("duplicate", "near", "background"), FALSE, strict=True))
-# "agreement": all ground-truth pixels, in classes by the number of annotators that drew them
+# Side -> class as named in tables -> class as named in scores
 ERROR_CLASSES = {
-    "missed": ErrorClasses("error_share", _MISSED_NAMES),
-    "false": ErrorClasses("error_share", _FALSE_NAMES),
-    "agreement": ErrorClasses("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
+    "missed": dict(zip(("suppressed", "near", "absent"), MISSED, strict=True)),
+    "false": dict(zip(("duplicate", "near", "background"), FALSE, strict=True)),
+    # All ground-truth pixels, in classes by the number of annotators that drew them
+    "agreement": dict(zip(AGREEMENT, AGREEMENT, strict=True)),
 }
 
 
@@ -120,10 +112,11 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
+    for side, classes in ERROR_CLASSES.items():
         lost[side] = {}
-        for label, name in classes.names.items():
-            share = comparison.interval_of(run.name, f"{metric.name}.{classes.shares}.{name}")
+        shares = "agreement" if side == "agreement" else "error_share"
+        for label, name in classes.items():
+            share = comparison.interval_of(run.name, f"{metric.name}.{shares}.{name}")
             ods_rise = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
             numbers = {"share": share.value, "low": share.low, "high": share.high}
             numbers["delta_ods"] = ods_rise.value
@@ -142,10 +135,10 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
         metric = _require_errors(run)
         slices = slices_of(run, by)
         for number, slice_name in enumerate(slices.parts.names):
-            for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
-                for label, name in classes.names.items():
-                    shares = slices.scores[f"{metric.name}.{classes.shares}.{name}"]
-                    share = shares[number].score
+            for side, classes in ERROR_CLASSES.items():
+                shares = "agreement" if side == "agreement" else "error_share"
+                for label, name in classes.items():
+                    share = slices.scores[f"{metric.name}.{shares}.{name}"][number].score
                     ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
                     cells = Estimate(*share), ods_rise.value
                     rows.append([run.name, slice_name, side, label, *cells])

@@ -100,7 +100,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """Return the exact area under a PR curve whose counts change linearly between its K points.
+    """Return the exact area under a PR curve whose counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision extends to recall
     0. False positives that come before, at (0, FP), lower the area. No area is added beyond the
@@ -109,7 +109,12 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
 
-    The counts must not decrease along the curve.
+    Parameters
+    ----------
+    tp, fp : array_like
+        Counts of shape (K,) along the curve, both non-decreasing.
+    positives : float
+        The number of positives. Recall is TP / positives.
 
     Examples
     --------
@@ -156,8 +161,14 @@ def auccalculator_areas(
     4. For the PR area, points are inserted at each whole TP, with FP interpolated linearly, and the
        first precision is extended to recall 0.
 
-    The counts must not decrease along the curve. P and N are the numbers of samples of each class.
-    The PR area, but not the ROC area, covers only recalls from `min_recall` to 1.
+    Parameters
+    ----------
+    tp, fp : array_like
+        Counts of shape (K,) along the curve, both non-decreasing.
+    positives, negatives : float
+        P and N, the number of samples of each class.
+    min_recall : float
+        The PR area covers recall from this value to 1. It does not affect the ROC area.
 
     Examples
     --------
@@ -186,12 +197,17 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area under K ROC points, in either direction, by the trapezoidal rule.
+    """Return the area under ROC points by the trapezoidal rule.
 
     No end points are added. Without points the area is 0.
 
     Raises DataError if a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as
     FPR rises.
+
+    Parameters
+    ----------
+    fpr, tpr : array_like
+        False and true positive rates, float64 (K,), along the curve in either direction.
 
     Examples
     --------
@@ -290,12 +306,17 @@ _DESCRIPTIONS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Compute every variant of AP and AUC for the same labels and scores, read as in `pr`.
+    """Compute every variant of AP and AUC for the same labels and scores.
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (reimplemented from its source, not
     run), VLFeat, the PASCAL VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
     There are the same 17 rows for any data. A value is NaN if there are no positives, if its
     program rejects the scores, or, for ROC areas, if there are no negatives.
+
+    Parameters
+    ----------
+    labels, scores, reading : as in `pr`
+        Class and score of each sample, how labels are read. Errors and warnings are those of `pr`.
 
     Examples
     --------

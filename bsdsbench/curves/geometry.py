@@ -50,9 +50,14 @@ class ROCPoints(NamedTuple):
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Convert K ROC points to PR points, for classes with these numbers of samples.
+    """Convert ROC points to PR points. The precision at (0, 0) is 0/0 and becomes NaN.
 
-    The precision at (0, 0) is 0/0 and becomes NaN.
+    Parameters
+    ----------
+    fpr, tpr : array_like
+        False and true positive rates, float64 (K,).
+    positives, negatives : float
+        Number of samples of each class.
 
     Examples
     --------
@@ -67,14 +72,21 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """Convert K PR points to ROC points, by FP = TP (1/precision - 1).
+    """Convert PR points to ROC points, by FP = TP (1/precision - 1).
 
     At recall 0, the FPR is unknown and becomes NaN. As an exception, the conventional point (recall
-    0, precision 1) becomes (0, 0). There, precision may be NaN, as `roc_to_pr` returns it.
+    0, precision 1) becomes (0, 0).
 
     Raises DataError if a precision or recall is outside [0, 1], or if a total is not above 0. Also
     if a point is impossible with these totals: precision 0 at a recall above 0, or more false
     positives than negatives.
+
+    Parameters
+    ----------
+    precision, recall : array_like
+        Points, float64 (K,) each. At recall 0, precision may be NaN, as `roc_to_pr` returns it.
+    positives, negatives : float
+        Number of samples of each class.
 
     Examples
     --------
@@ -100,10 +112,14 @@ def pr_to_roc(
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
-    """Return the corners of the upper convex hull of K ROC points, with (0, 0) and (1, 1) added.
+    """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    The points may be in any order. No three corners are collinear, up to rounding. Without points
-    the hull is the chance line.
+    No three corners are collinear, up to rounding. Without points the hull is the chance line.
+
+    Parameters
+    ----------
+    fpr, tpr : array_like
+        False and true positive rates, float64 (K,), in any order.
 
     Examples
     --------
@@ -122,6 +138,11 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     point at each whole TP between the corners of the hull. The first point has recall 0 and the
     precision of the next point. The last point has recall 1 and precision P/(P + N).
 
+    Parameters
+    ----------
+    fpr, tpr, positives, negatives : as in `roc_to_pr`
+        The points, and the number of samples of each class.
+
     Examples
     --------
     >>> best = achievable_pr([0.5], [0.8], 10, 10)
@@ -135,14 +156,19 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
-    """Return the PR curve through K points (TP, FP), with counts changing linearly between them.
+    """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
     A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4). The
     points are in ascending order of recall; without any, the curve is empty. Leading points with TP
     = FP = 0 get the precision of the next point, which is the limit of precision along the line. If
     there is no next point, they get 1.
 
-    The counts must not decrease along the curve. Recall is TP/P for P positives.
+    Parameters
+    ----------
+    tp, fp : array_like
+        Counts of shape (K,) along the curve, both non-decreasing.
+    positives : float
+        P, the number of positives. Recall is TP/P.
 
     Examples
     --------
@@ -275,7 +301,12 @@ def crossings(
 
     Curves cross where one goes from below the other to above it. Curves that only touch do not
     cross. If the curves coincide over an interval and have changed places after it, the first point
-    of the interval is the crossing. The parameters are those of `dominates`.
+    of the interval is the crossing.
+
+    Parameters
+    ----------
+    a, b, space, within, lines : as in `dominates`
+        Two curves, their space, the range of FPR or recall, and how PR points are joined.
 
     Examples
     --------

@@ -211,11 +211,12 @@ def roc(
 ) -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate, as VLFeat's vl_roc does.
 
-    If a class is missing, the area and the equal error rate are NaN. The other parameters, errors
-    and warnings are those of `pr`.
+    If a class is missing, the area and the equal error rate are NaN. Raises and warns as `pr` does.
 
     Parameters
     ----------
+    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
+        The samples, how they are read and ranked, and the form of the arrays.
     plot : str
         Axes of the plot, x before y. They also decide which area is computed:
 
@@ -249,9 +250,13 @@ def det(
 ) -> ROCResult:
     """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
-    The result is that of `roc`, which has `fnr` too, and the parameters are those of `pr`. All
-    points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends and
-    runs in the opposite direction.
+    The result is that of `roc`, which has `fnr` too. All points from (fpr 0, fnr 1) on are kept.
+    scikit-learn's det_curve drops points at both ends and runs in the opposite direction.
+
+    Parameters
+    ----------
+    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
+        The samples, how they are read and ranked, and the form of the arrays.
 
     Examples
     --------

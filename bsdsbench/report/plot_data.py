@@ -30,7 +30,7 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     for lost in losses:
         rises = []
         for side in ("missed", "false"):
-            for key, error_class in ERROR_CLASSES[side].names.items():
+            for key, error_class in ERROR_CLASSES[side].items():
                 rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
         bars.append((lost["name"], rises))
     lengths = [sum(rise for _, rise in rises) for _, rises in bars]
