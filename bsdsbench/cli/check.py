@@ -13,6 +13,7 @@ import click
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse_given, say
+from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
@@ -93,8 +94,6 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
 
 def _write_check(checked: GateResult, args: _CheckArguments) -> None:
     """Write a check to the files of --junit and --summary, then print it as text or JSON."""
-    from bsdsbench.io import write_atomic
-
     quiet = click.get_current_context().params["quiet"]
     if args.junit:
         write_atomic(Path(args.junit), checked.to_junit())

@@ -9,26 +9,19 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attrs
-
-from bsdsbench.cli.options import flag
 from bsdsbench.cli.shared import say
-from bsdsbench.errors import InputWarning
+from bsdsbench.curves import delong
+from bsdsbench.curves.areas import AreaRow, area_table, point_areas
+from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting
+from bsdsbench.curves.samples import LabelReading
+from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.loaders.formats.scores import LabelsAndScores
+from bsdsbench.scores.ratios import f_measure
+from bsdsbench.tables.table import Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.curves.areas import AreaRow
-    from bsdsbench.curves.points import AxesKind, CurvePoints
-    from bsdsbench.curves.samples import LabelReading
-    from bsdsbench.loaders.formats.scores import LabelsAndScores
-    from bsdsbench.tables.table import Table
+    from bsdsbench.cli.curves import CurveTableOptions
 
-# --kind -> the axes to draw, from left to right
-AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
-    "pr": ("pr",),
-    "roc": ("roc",),
-    "det": ("det",),
-    "both": ("roc", "pr"),
-}
 # Axes -> summary numbers of curves computed from labels and scores: curve attribute -> heading
 _NUMBERS_OF_SAMPLES = {
     "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
@@ -41,22 +34,6 @@ _NUMBERS_OF_POINTS = {
     "roc": {"auc": "auc"},
     "det": {"auc": "auc of ROC"},
 }
-
-
-@attrs.frozen(eq=False, repr=False, slots=False)
-class CurveTableOptions:
-    """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
-
-    areas: bool = flag("Print every variant of AP and AUC by its name.")
-    steps: bool = flag(
-        "Print every point: threshold, counts, rates, F; always done for points given."
-    )
-    hull: bool = flag(
-        "Add the convex hull of ROC space, which is the achievable curve in PR space."
-    )
-    crossings: bool = flag(
-        "Print which curve dominates, or where two curves cross, and mark crossings."
-    )
 
 
 class NamedCurve(NamedTuple):
@@ -103,7 +80,7 @@ def curve_tables(
     if shown.areas:
         tables += _areas_tables(curves, reading)
     if shown.crossings and len(curves) > 1:
-        tables.append(_crossings_table(curves, kind))
+        tables.append(_crossings_table(curves))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
     is_shown = kind == "roc" or len(samples) > 1
     # For a single PR or DET curve, only the message about inverted scores is wanted
@@ -128,8 +105,6 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
     """
-    from bsdsbench.tables.table import Field, Table
-
     formats = {"positives": "g", "negatives": "g", "points": "d"}
     fields = {key: Field(key, key, "", number_format) for key, number_format in formats.items()}
     cells: list[dict[str, Any]] = []  # for each curve: key of a field -> value
@@ -161,9 +136,6 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
     """Return the table of all points of the curves, with thresholds, counts and rates."""
-    from bsdsbench.scores.ratios import f_measure
-    from bsdsbench.tables.table import Field, Table
-
     without_thresholds = all(curve.is_given for curve in curves)  # the user gave all points
     columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
@@ -186,19 +158,16 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 
-def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
+def _crossings_table(curves: Sequence[NamedCurve]) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    There is a row for each pair of curves in each space of `kind` ("ROC" or "PR").
+    There is a row for each pair of curves in each space of --kind ("ROC" or "PR").
     """
-    from bsdsbench.curves.points import meeting
-    from bsdsbench.tables.table import Field, Table
-
     rows = []
     for a, b in combinations(curves, 2):
         text_of_relation = {"first": f"{a.name} dominates", "second": f"{b.name} dominates"}
         text_of_relation |= {"equal": "equal", "neither": "they cross"}
-        for axes in AXES_OF_KIND[kind]:
+        for axes in a.curves_by_axes:
             # Which of the two dominates, as a key of `text_of_relation`, and where they cross
             relation, crossings = meeting(a.points, b.points, axes)
             if axes == "pr":
@@ -221,10 +190,6 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     get a separate table. Raises DataError if the numbers of positives and negatives of such a curve
     are unknown.
     """
-    from bsdsbench.curves.areas import area_table, point_areas
-    from bsdsbench.curves.points import check_totals
-    from bsdsbench.tables.table import Field, Table
-
     areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[AreaRow]] = {}
     for curve in curves:
@@ -269,10 +234,6 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
 
     samples: name of a curve -> labels and scores.
     """
-    from bsdsbench.curves import delong
-    from bsdsbench.errors import DataError
-    from bsdsbench.tables.table import Estimate, Field, Table
-
     area_rows: list[list[Any]] = []
     pair_rows: list[list[Any]] = []
     try:

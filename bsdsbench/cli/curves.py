@@ -13,7 +13,6 @@ import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.curve_tables import AXES_OF_KIND, CurveTableOptions, NamedCurve, curve_tables
 from bsdsbench.cli.shared import (
     command,
     is_given,
@@ -23,13 +22,21 @@ from bsdsbench.cli.shared import (
     say,
     show_tables,
 )
+from bsdsbench.errors import DataError
+from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
+    from bsdsbench.cli.curve_tables import NamedCurve
     from bsdsbench.curves.points import AxesKind
     from bsdsbench.curves.ranked import Variant
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
 
+# --kind -> the axes to draw, from left to right
+_AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
+    **{"pr": ("pr",), "roc": ("roc",), "det": ("det",)},
+    "both": ("roc", "pr"),
+}
 # --convention -> parameter of the command `curves` -> the value used by that program
 _CONVENTIONS: dict[str, dict[str, Any]] = {
     "vlfeat": {"ties": "sample", "reading": "sign", "include_inf": False, "scale": "log"},
@@ -84,12 +91,28 @@ def _number_or_column(
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
+class CurveTableOptions:
+    """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
+
+    areas: bool = opt.flag("Print every variant of AP and AUC by its name.")
+    steps: bool = opt.flag(
+        "Print every point: threshold, counts, rates, F; always done for points given."
+    )
+    hull: bool = opt.flag(
+        "Add the convex hull of ROC space, which is the achievable curve in PR space."
+    )
+    crossings: bool = opt.flag(
+        "Print which curve dominates, or where two curves cross, and mark crossings."
+    )
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _CurvesArguments:
     """The arguments and options of `curves`, in the order of its help page."""
 
     files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
     kind: str = opt.choice(
-        "Kind of curve; both: ROC and PR side by side.", choices=tuple(AXES_OF_KIND)
+        "Kind of curve; both: ROC and PR side by side.", choices=tuple(_AXES_OF_KIND)
     )
     points: list[list[tuple[float, float]]] = opt.repeatable(
         "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
@@ -196,6 +219,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     areas under the ROC curves are printed with 95 % intervals and DeLong's test of each pair. It
     pairs rows by a column called id, image or file, or by their order.
     """
+    from bsdsbench.cli.curve_tables import curve_tables
     from bsdsbench.tables.forms import to_mappings
 
     args = _with_implied_options(args)
@@ -304,7 +328,6 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     Curves are named after the files without folder and suffix or, if two such names are equal, by
     the paths. Warnings and errors are printed with the path, identical warnings once.
     """
-    from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
 
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
@@ -338,10 +361,10 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
     and its label is the number of positive ones.
     """
     from bsdsbench import curves
+    from bsdsbench.cli.curve_tables import NamedCurve
     from bsdsbench.curves.points import points_of
-    from bsdsbench.errors import DataError
 
-    all_axes = AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
         if args.instance_count is not None and (sample.labels < 0).any():
@@ -373,6 +396,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     The same curve is used on all axes. The totals (numbers of positives and negatives) are
     --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
     """
+    from bsdsbench.cli.curve_tables import NamedCurve
     from bsdsbench.curves.points import CurvePoints, check_totals
 
     all_points = []  # one per curve
@@ -390,7 +414,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
         tp, fp, _, _ = zip(*counts, strict=True)
         all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
     curves = []
-    all_axes = AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     for k, points in enumerate(all_points, 1):
         if "pr" in all_axes:
             check_totals(points)  # precision needs the numbers of positives and negatives
@@ -412,7 +436,7 @@ def _draw_figure(target: str, curves: Sequence[NamedCurve], args: _CurvesArgumen
         # With --kind both, the last curve is the PR curve, which can be converted to ROC
         drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
     options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
-    options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
+    options |= {"spaces": _AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
     plot_spaces(drawn, target, **options)
 
 
@@ -424,8 +448,6 @@ def _write_csv(path: Path, curve: NamedCurve, args: _CurvesArguments) -> None:
     lack is taken from `curve.points`, which has the same points with all rates, and alone has the
     points that --between adds.
     """
-    from bsdsbench.io import write_atomic
-
     sources: list[Any] = [curve.points]
     if not args.between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}
         sources = [*curve.curves_by_axes.values(), curve.points]

@@ -19,6 +19,8 @@ from bsdsbench.cli.shared import (
     say,
     show_tables,
 )
+from bsdsbench.errors import DataError
+from bsdsbench.io import read_bytes, write_atomic
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -86,7 +88,6 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     completed from the ground truth; if it is not found, the value is "-".
     """
     from bsdsbench.comparison.published import labelled_runs
-    from bsdsbench.errors import DataError
     from bsdsbench.results.given_runs import as_runs
 
     if args.history:
@@ -187,7 +188,6 @@ def _show_methods(args: _ReportArguments) -> None:
 
 def _show_history(args: _ReportArguments) -> None:
     """Show how scores changed over the runs of --history and any runs given as arguments."""
-    from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
@@ -220,7 +220,6 @@ def view_command(
     written.
     """
     from bsdsbench.comparison.published import labelled_runs
-    from bsdsbench.errors import DataError
     from bsdsbench.report.server import ViewServer
     from bsdsbench.results.given_runs import as_runs
 
@@ -262,7 +261,6 @@ def share_command(
     import hashlib
 
     import bsdsbench as bb
-    from bsdsbench.io import read_bytes
 
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")

@@ -28,6 +28,8 @@ from bsdsbench.cli.shared import (
     say,
     show_tables,
 )
+from bsdsbench.errors import DataError
+from bsdsbench.io import as_json, write_atomic
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
@@ -224,8 +226,6 @@ def errors_command(
     A run made with `evaluate --errors` has the counts. The maps of other runs are matched again.
     """
     from bsdsbench.comparison import lost_scores
-    from bsdsbench.errors import DataError
-    from bsdsbench.io import as_json, write_atomic
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 

@@ -71,12 +71,7 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
-        """Create the metric; `options` are passed to torchmetrics.Metric.
-
-        protocol : a protocol or the name of a preset; default: the protocol of the first metric
-        classes : the names of the classes in the order of their labels from 0
-        groups, group_by : columns that group the images, or an expression for their ids
-        """
+        """Create the metric; `options` are passed to torchmetrics.Metric."""
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
@@ -122,15 +117,16 @@ class BenchmarkMetric(Metric):
                     raise _second_image(record.image_id)
             self._seen = seen
         for record in records:
-            state = torch.frombuffer(bytearray(_pack_with_length(record)), dtype=torch.uint8)
+            data = pack_record(record)
+            data_with_length = bytearray(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+            state = torch.frombuffer(data_with_length, dtype=torch.uint8)
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
         Images without an id are numbered. Raises DataError if there are no images, if two different
-        images have the same id, if the values of all maps have no consistent interpretation, or if
-        a metric cannot score this set of images.
+        images have the same id, or if the images cannot be read or scored together.
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
@@ -179,14 +175,8 @@ class BenchmarkMetric(Metric):
         return {k: torch.tensor(v, dtype=torch.float64) for k, v in numbers.items()}
 
 
-def _pack_with_length(record: ImageRecord) -> bytes:
-    """Pack an image's record to bytes, preceded by their length, so that they can be joined."""
-    data = pack_record(record)
-    return len(data).to_bytes(_LENGTH_BYTES, "little") + data
-
-
 def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
-    """Yield the records of images from bytes: for each, its length in 8 bytes, then the record."""
+    """Yield the records of images from joined bytes: the length of each, then the record."""
     start = 0
     while start < len(data):
         body = start + _LENGTH_BYTES

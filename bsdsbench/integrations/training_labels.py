@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8, as_numbers, given_array, given_number, given_word
+from bsdsbench.arguments import as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
 from bsdsbench.metrics.matches import Match
@@ -89,7 +89,7 @@ def assign(
     from bsdsbench.kernels.distances.limits import with_tolerance
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
-    radius = given_number(radius, "radius", 0, MAX_PX)
+    radius = with_tolerance(given_number(radius, "radius", 0, MAX_PX))
     cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
     given_word(metric, "metric", _DISTANCES)
     bmap = binary_map(one_map(pred, "prediction"), "prediction")
@@ -107,8 +107,11 @@ def assign(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
     # [centre + dy, centre + dx]: the distance of two pixels dy rows and dx columns apart
-    offset_cost = _offset_costs(metric, with_tolerance(radius))
-    centre = len(offset_cost) // 2
+    centre = int(radius)
+    dx = np.abs(np.arange(-centre, centre + 1.0))
+    dy = dx[:, None]
+    by_metric = {"l1": dy + dx, "linf": np.maximum(dy, dx), "l2": np.sqrt(dy * dy + dx * dx)}
+    offset_cost = np.where(by_metric[metric] <= radius, by_metric[metric], np.inf)
     n_cols = max(bmap.shape[1], 1)  # at least 1, to divide by
     matches = []
     for annotation in annotated if annotated.ndim == 3 else [annotated]:
@@ -123,17 +126,3 @@ def assign(
         costs = distances + pred_cost.flat[pixel]
         matches.append(Match.of_pairs(bmap.shape, pixel, gt_pixel, float(costs.sum())))
     return tuple(matches) if annotated.ndim == 3 else matches[0]
-
-
-def _offset_costs(metric: str, radius: float) -> F8:
-    """Return the distance for every offset of up to `radius` pixels: float64 (2r + 1, 2r + 1).
-
-    r is the radius rounded down. Entry [r + dy, r + dx] is the distance for an offset of dy rows
-    and dx columns, or infinity if it exceeds the radius. `metric` is one of _DISTANCES.
-    """
-    largest = int(radius)
-    dx = np.abs(np.arange(-largest, largest + 1.0))
-    dy = dx[:, None]
-    by_metric = {"l1": dy + dx, "linf": np.maximum(dy, dx), "l2": np.sqrt(dy * dy + dx * dx)}
-    distance = by_metric[metric]
-    return np.where(distance <= radius, distance, np.inf)

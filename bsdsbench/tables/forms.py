@@ -49,10 +49,7 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables. Its title is that of the first table.
-
-    picture : the SVG source of a plot to show above the tables, or "" for none
-    """
+    """Return an HTML page with the tables, below the SVG source of a picture if there is one."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
@@ -66,10 +63,18 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
 
-    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
-    All other lines below the table become LaTeX comments.
+    Only columns marked `paper` are printed. The first _MAX_NOTES short notes, and all notes marked
+    `needed`, are printed below the table. All other lines below it become LaTeX comments.
     """
-    paper_table = table.only(_paper_columns(table))
+    columns = []  # indices of the printed columns
+    n_scores = 0
+    for k, field in enumerate(table.columns):
+        is_score = field.paper and field.higher_is_better is not None
+        n_scores += is_score
+        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
+        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
+            columns.append(k)
+    paper_table = table.only(columns)
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
@@ -95,26 +100,6 @@ def _latex(table: Table) -> str:
     return str(text)
 
 
-def _paper_columns(table: Table) -> list[int]:
-    """Return the indices of the columns that LaTeX prints: those marked `paper`.
-
-    After the first _N_MAIN_SCORES scores, a score is left out if it is undefined in any row. A
-    column is a score if its `higher_is_better` is not None.
-    """
-    columns = []
-    n_scores = 0
-    for k, field in enumerate(table.columns):
-        if not field.paper:
-            continue
-        is_score = field.higher_is_better is not None
-        n_scores += is_score
-        is_undefined = None in [row[k].numbers.value for row in table.printed_cells]
-        if is_score and n_scores > _N_MAIN_SCORES and is_undefined:
-            continue
-        columns.append(k)
-    return columns
-
-
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Convert each table to a dict for JSON.
 
@@ -124,11 +109,11 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """
     mappings = []
     for table in tables:
-        values_by_key = table.plain()
-        rows: list[dict[str, Any]] = [{} for _ in table.rows]
-        for key, values in values_by_key.items():
-            for row, value in zip(rows, values, strict=True):
-                row[key] = None if value in _INFINITE else value
+        columns = table.plain()
+        rows = []
+        for row in zip(*columns.values(), strict=True):
+            finite = [None if value in _INFINITE else value for value in row]
+            rows.append(dict(zip(columns, finite, strict=True)))
         mapping: dict[str, Any] = {"key": table.key, "title": table.title, "caption": table.caption}
         if table.reading:
             mapping["reading"] = table.reading
@@ -182,8 +167,6 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
 
     For a file, the suffix determines the format; without a suffix, it is `text_format`. For
     standard output (`out` is None), it is `text_format`, by default "table".
-
-    Raises DataError if the suffix is unknown or contradicts `text_format`, or if both are missing.
     """
     if out is None:
         return text_format or "table"
@@ -212,8 +195,7 @@ def render(tables: Sequence[Table], text_format: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, text_format: str) -> list[Path]:
     """Write tables to a file in a format of TABLE_FORMATS, and return the paths of the files.
 
-    As a CSV file has only one table, several tables are written to NAME-KEY.csv if `out` is
-    NAME.csv, where KEY is the key of the table.
+    As a CSV file has only one table, each of several is written to NAME-KEY.csv.
     """
     path = Path(out)
     if text_format != "csv" or len(tables) <= 1:
