@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.tasks import Task
 
 # Fields of a preset that its summary leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
@@ -240,8 +242,7 @@ def protocols_command(
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    protocols: list[Protocol] = []
-    listed_tasks: list[Task] = []
+    protocols, listed_tasks = list[Protocol](), list[Task]()
     # A signature is words between bars, such as "bsdsbench 0.1.0|set:16|thr:99|..."
     signature = Signature.parse(name) if name and "|" in name else None
     if signature:
@@ -261,7 +262,7 @@ def protocols_command(
             print(f"{word:20}  {meaning}")
         print(f"\n{signature.sentence()}")
     elif name is None:
-        _print_presets_and_tasks()
+        _print_presets_and_tasks(protocols, listed_tasks)
     elif name in preset_names():
         print(preset_text(name), end="")
     else:
@@ -271,15 +272,14 @@ def protocols_command(
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
 
 
-def _print_presets_and_tasks() -> None:
+def _print_presets_and_tasks(protocols: Sequence[Protocol], listed_tasks: Sequence[Task]) -> None:
     """Print three lists: the presets with what they change, the fields of a protocol, the tasks."""
     from bsdsbench.protocol.fields import abbreviate
-    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
-    from bsdsbench.protocol.tasks import tasks
+    from bsdsbench.protocol.protocol import Protocol, preset_text
 
     defaults = Protocol.preset("bsds500").leaves()  # field, or dotted entry of one -> value
     presets = []
-    for preset in map(Protocol.load, preset_names()):
+    for preset in protocols:
         comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
         first_phrase = re.split(r"[:,(.]", comment)[0]  # up to punctuation
         summary = first_phrase.strip().replace("\n# ", " ")
@@ -294,7 +294,7 @@ def _print_presets_and_tasks() -> None:
         default_text = "" if value is None else f" ({abbreviate(value).lower()})"
         fields.append((field.name + default_text, field.metadata["help"]))
     task_rows = []
-    for task in tasks().values():
+    for task in listed_tasks:
         count = f"{task.images} images" if task.images else "images not counted"
         fingerprint = "" if task.fingerprint else ", no fingerprint known"
         summary = f"protocol {task.protocol}, {count}{fingerprint}"

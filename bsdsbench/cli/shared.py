@@ -229,18 +229,11 @@ def split_words(
     return list(filter(None, words)) or None  # without empty words
 
 
-class Shard(NamedTuple):
-    """The part of a run that evaluates every `n_shards`-th image, beginning with image `number`."""
-
-    number: int  # from 1
-    n_shards: int
-
-
-def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> Shard:
-    """Parse the value I/N of --shard, where I is a number from 1 to N."""
-    numbers = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    shard = Shard(int(numbers[1]), int(numbers[2])) if numbers else Shard(0, 0)
-    if not 1 <= shard.number <= shard.n_shards:
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
+    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N."""
+    is_pair = re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text)
+    number, n_shards = shard = tuple(map(int, text.split("/"))) if is_pair else (0, 0)
+    if not 1 <= number <= n_shards:
         raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
     return shard
 

@@ -51,7 +51,7 @@ class CurveDisplay:
     """Base class of displays. It checks the arrays, draws the curve and makes the legend.
 
     A subclass is a dataclass whose fields include the two arrays of the curve. It sets `arrays`,
-    `axes` and, for `from_predictions`, `curve_of` and `space`, and defines `_drawing`.
+    `axes` and, for `from_predictions`, `curve_of` and `space`.
     """
 
     arrays: ClassVar[tuple[str, str]]  #: names of the two array fields
@@ -196,8 +196,9 @@ class CurveDisplay:
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the points and lines that `plot` draws. Subclasses must override this method."""
-        raise NotImplementedError
+        """Return the points and lines that `plot` draws: here the curve alone."""
+        x_name, y_name = self.arrays
+        return Drawing(getattr(self, x_name), getattr(self, y_name))
 
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of empty axes. Some subclasses also set their scales."""

@@ -416,10 +416,6 @@ class ToleranceDisplay(CurveDisplay):
         expected = "expected several: evaluate with --max-dist 0.0075,0.00375"
         raise DataError(f"{run.name}: was counted at the tolerance {tolerances} only, {expected}")
 
-    def _drawing(self) -> Drawing:
-        """Return the curve alone."""
-        return Drawing(self.tolerances, self.f)
-
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of the y axis to 0 and 1."""
         ax.set_ylim(0, 1)

@@ -128,14 +128,17 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where
-    precision falls at equal recall, so that a curve is vertical, its y is that of the highest
-    threshold, to which the points of smaller x lead. The mean is computed at every x at which at
-    least one curve has a point and that lies between the ends of all curves. The band is the range
-    of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
-    (SE).
+    Curves are interpolated linearly. Where precision falls at equal recall, so that a curve is
+    vertical, its y is that of the highest threshold, to which the points of smaller x lead. The
+    mean is computed at every x at which at least one curve has a point and that lies between the
+    ends of all curves. The band is the range of y (RANGE), or the mean plus and minus one sample
+    standard deviation (SD) or standard error (SE).
     """
-    curves = [_drop_turning_points(curve) for curve in curves]
+    # Leave out points at which x is smaller than before, seen from the end with the smaller x. For
+    # example, recall can fall again at low thresholds, where thick lines are thinned to other
+    # pixels; interpolating between all points would jump between the two values at one x.
+    curves = [curve[:, ::-1] if curve[0, 0] > curve[0, -1] else curve for curve in curves]
+    curves = [curve[:, curve[0] == np.maximum.accumulate(curve[0])] for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
@@ -154,18 +157,6 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     if spread is Spread.SE:
         half_width = half_width / len(curves) ** 0.5
     return _MeanCurve(x, mean, mean - half_width, mean + half_width)
-
-
-def _drop_turning_points(curve: F8) -> F8:
-    """Drop the points of a curve (2, K) at which x is smaller than at an earlier point; sort by x.
-
-    Points are followed from the end of the curve with the smaller x. Recall, for example, can fall
-    again at low thresholds, where thick lines are thinned to other pixels. The curve then has two
-    values at one x, and interpolating between all points would jump from one to the other.
-    """
-    if curve[0, 0] > curve[0, -1]:
-        curve = curve[:, ::-1]
-    return curve[:, curve[0] == np.maximum.accumulate(curve[0])]
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
