@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _CheckArguments:
+class _CheckArguments(opt.Options):
     """The arguments and options of `check`, in the order of its help page."""
 
     run: str = opt.add_argument("OUT", type=click.Path())

@@ -90,8 +90,7 @@ def _number_or_column(
         return text
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class CurveTableOptions:
+class CurveTableOptions(opt.Options):
     """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
 
     areas: bool = opt.flag("Print every variant of AP and AUC by its name.")
@@ -106,8 +105,7 @@ class CurveTableOptions:
     )
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _CurvesArguments:
+class _CurvesArguments(opt.Options):
     """The arguments and options of `curves`, in the order of its help page."""
 
     files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
@@ -267,7 +265,7 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
     if any(map(is_given, _QUANTILE_OPTIONS)):
         implied["quantiles"] = True
     changes = {name: value for name, value in implied.items() if not is_given(name)}
-    return attrs.evolve(args, plot=parse_variant(args.plot), **changes)
+    return args.replace(plot=parse_variant(args.plot), **changes)
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:

@@ -1,8 +1,9 @@
 """Functions that declare arguments and options, and the options shared by several commands.
 
 The default value of each parameter of a command function is a declaration, made by `add_argument`,
-`add_option` or `options_of`. The latter declares an attrs class whose fields are declarations too.
-These classes have no `eq` and `repr`, because attrs would compile them even for a help page.
+`add_option` or `options_of`. The latter declares a class of options, whose attributes are
+declarations too. A declaration is a function from the name of the parameter or attribute to the
+argument or option of click.
 """
 
 from __future__ import annotations
@@ -15,15 +16,12 @@ import attrs
 import click
 from click import Choice, IntRange
 
-from bsdsbench.cli.shared import parse_shard, split_words
+from bsdsbench.cli.shared import Options, parse_shard, split_words
 from bsdsbench.runs.keywords import RunKeywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare a command-line option.
-
-    The result is an attrs field whose metadata "make_parameter" is a function that takes the name
-    of the parameter or field and returns the `click.Option`.
 
     text: the help text.
     flags: the spellings of the option, such as "-o", "--out". Default: "--" and the name of the
@@ -35,22 +33,21 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
         spellings = flags or (f"--{name.replace('_', '-')}",)
         return click.Option([*spellings, name], help=text, **settings)
 
-    return attrs.field(default=None, metadata={"make_parameter": make_option})
+    return make_option
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Declare a command-line argument; the result is used like that of `add_option`.
+    """Declare a command-line argument.
 
     metavar: the name of the argument in the usage line. Default: the parameter name in upper case.
     settings: keywords of `click.Argument`.
     """
-    metadata = {"make_parameter": lambda name: click.Argument([name], metavar=metavar, **settings)}
-    return attrs.field(default=None, metadata=metadata)
+    return lambda name: click.Argument([name], metavar=metavar, **settings)
 
 
-def options_of(owner: type[Any]) -> Any:
-    """Declare all options of an attrs class, of which the parameter gets an instance."""
-    return attrs.field(default=None, metadata={"options_of": owner})
+def options_of(owner: type[Options]) -> Any:
+    """Declare all options of a class, of which the parameter gets an instance."""
+    return owner
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
@@ -165,16 +162,14 @@ def format_option(*formats: str) -> Any:
     return choice("Output format.", "--format", choices=formats)
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class GroupingOptions:
+class GroupingOptions(Options):
     """Columns that group the images: from a CSV file, or from the image ids by an expression."""
 
     groups: str | None = run_option("groups")
     group_by: str | None = run_option("group_by")
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class SliceOptions:
+class SliceOptions(Options):
     """Slices (groups of images) to show beside the scores, and clusters for their intervals."""
 
     by: tuple[str, ...] = repeatable(
@@ -190,8 +185,7 @@ class SliceOptions:
     )
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class MethodOptions:
+class MethodOptions(Options):
     """Methods (NAME=RUNS), and the measure of spread over runs: "sd", "range" or "se"."""
 
     method: tuple[str, ...] = repeatable(
@@ -206,8 +200,7 @@ class MethodOptions:
     )
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class BootstrapOptions:
+class BootstrapOptions(Options):
     """The number of bootstrap samples, and the random seed."""
 
     n_boot: int = add_option("Number of bootstrap samples.", type=IntRange(1), default=10_000)
@@ -216,8 +209,7 @@ class BootstrapOptions:
     )
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class TableOptions:
+class TableOptions(Options):
     """The file and the format of tables, and the scores that they show."""
 
     out: str | None = path(
@@ -252,8 +244,7 @@ set_option = repeatable(
 )
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class ProtocolOptions:
+class ProtocolOptions(Options):
     """The options that change the protocol or single fields of it. None means no change."""
 
     protocol: str | None = preset_option
@@ -277,8 +268,7 @@ class ProtocolOptions:
     set: tuple[str, ...] = set_option
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class EvaluationOptions:
+class EvaluationOptions(Options):
     """The options shared by `evaluate` and `run`."""
 
     gt: str | None = ground_truth_option

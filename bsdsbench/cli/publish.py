@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from bsdsbench.cli import options as opt
@@ -30,8 +29,7 @@ _MAX_CITATION_BYTES = 1 << 16
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _ReportArguments:
+class _ReportArguments(opt.Options):
     """The arguments and options of `report`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()

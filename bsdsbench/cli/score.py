@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import click
 
 from bsdsbench.cli import options as opt
@@ -98,8 +97,7 @@ next
   bsdsbench evaluate MY_MAPS --task bsds500-test/boundary -o my-method""")
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _EvaluateArguments:
+class _EvaluateArguments(opt.Options):
     """The arguments and options of `evaluate`, in the order of its help page."""
 
     pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
@@ -281,8 +279,7 @@ def _check_slicing(
         raise click.UsageError("--cluster needs --by COLUMN")
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _RunArguments:
+class _RunArguments(opt.Options):
     """The arguments and options of `run`, in the order of its help page."""
 
     function: str = opt.add_argument("MODULE:FUNCTION|NAME")

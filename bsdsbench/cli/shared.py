@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import attrs
 import click
@@ -183,38 +183,44 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
     )
 
 
-def _declarations(owner: Callable[..., object]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (name, declaration) of a function's parameters, or of an options class's fields.
+class Options:
+    """The values of a group of options. Each annotated attribute of a subclass declares one."""
 
-    A declaration is the metadata of an attrs field, with one of two keys: "make_parameter" has a
-    function from the parameter's name to a click argument or option, and "options_of" has an attrs
-    class whose fields are declared in the same way.
+    def __init__(self, **values: object) -> None:
+        """Set the values by name; None for those that are not given."""
+        vars(self).update(dict.fromkeys(_declarations(type(self))) | values)
+
+    def replace(self, **changes: object) -> Self:
+        """Return a copy with some values changed."""
+        return type(self)(**(vars(self) | changes))
+
+
+def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
+    """Return {name: declaration} of a function's parameters, or of the attributes of `Options`.
+
+    A declaration is a function from the name to a click argument or option, or else a class of
+    `Options` that stands for all of its own declarations.
     """
     if isinstance(owner, type):
-        for field in attrs.fields(owner):
-            yield field.name, field.metadata
-    else:
-        for parameter in inspect.signature(owner).parameters.values():
-            yield parameter.name, parameter.default.metadata  # the default is an attrs field
+        return {name: getattr(owner, name) for name in owner.__annotations__}
+    return {p.name: p.default for p in inspect.signature(owner).parameters.values()}
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click parameters that a command function or an options class declares."""
+    """Make the click parameters that a command function or a class of options declares."""
     parameters: list[click.Parameter] = []
-    for name, metadata in _declarations(owner):
-        if "options_of" in metadata:
-            parameters += _make_parameters(metadata["options_of"])
-        else:
-            parameters.append(metadata["make_parameter"](name))
+    for name, declaration in _declarations(owner).items():
+        is_group = isinstance(declaration, type)
+        parameters += _make_parameters(declaration) if is_group else [declaration(name)]
     return parameters
 
 
 def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command function, or an options class, with its values of all that click parsed."""
+    """Call a command function, or a class of options, with its values of all that click parsed."""
     arguments = {}
-    for name, metadata in _declarations(owner):
-        options = metadata.get("options_of")
-        arguments[name] = _call(options, **values) if options else values[name]
+    for name, declaration in _declarations(owner).items():
+        is_group = isinstance(declaration, type)
+        arguments[name] = _call(declaration, **values) if is_group else values[name]
     return owner(**arguments)
 
 
@@ -238,15 +244,14 @@ def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[
     return shard
 
 
-def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
+def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
     """Return {name: value} of options, also of nested ones: those in `names`, by default all."""
     keywords: dict[str, Any] = {}
-    for field in attrs.fields(type(args)):
-        value = getattr(args, field.name)
-        if "options_of" in field.metadata:
+    for name, value in vars(args).items():
+        if isinstance(value, Options):
             keywords |= keywords_of(value, names)
-        elif names is None or field.name in names:
-            keywords[field.name] = value
+        elif names is None or name in names:
+            keywords[name] = value
     return keywords
 
 
@@ -372,7 +377,7 @@ def resolve_inputs(
         refuse_given(fixed, "--task, which fixes them")
         task = Task.load(options.task)
         metrics = (task.metric,)
-        protocol_options = attrs.evolve(protocol_options, protocol=task.protocol)
+        protocol_options = protocol_options.replace(protocol=task.protocol)
         gt = gt or set_folder(task.set)
         if takes_images:
             image_folder = images or set_folder(task.set, "images")

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attrs
 import click
 from click import FloatRange, IntRange
 
@@ -86,8 +85,7 @@ def doctor_command(
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _CompareArguments:
+class _CompareArguments(opt.Options):
     """The arguments and options of `compare`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()
@@ -483,8 +481,7 @@ def _print_differences(between: tuple[str, str]) -> int:
     return 1 if lines else 0
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
-class _PlotArguments:
+class _PlotArguments(opt.Options):
     """The arguments and options of `plot`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()
