@@ -59,10 +59,10 @@ RADIUS = 10.0  # distance in pixels at which DBE is truncated
 # with the true depth is below this, or if the scales differ by more than this factor
 _UNKNOWN_SHARE, _INVERSE_CORRELATION, _OTHER_SCALE = 0.01, -0.3, 20
 _MEASURES = ("si", "matte", "dbe", "edges")
-NEAREST = 1e-6  # smaller depths are set to this
-SIGMA = 2**0.5  # of the Gaussian of the Canny detector, in pixels
+_NEAREST = 1e-6  # smaller depths are set to this
+_SIGMA = 2**0.5  # of the Gaussian of the Canny detector, in pixels
 # (low, high) thresholds of the Canny detector in the two published implementations of DBE
-CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
+_CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[int, ...]) -> bool:
@@ -131,7 +131,7 @@ class DepthOptions:
         'The form of DBE. "ibims": Canny at 0.15 and .3 against the true edges, distances both '
         'ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and .2 on depth and inverse depth '
         "of both maps, completeness one way and not truncated.",
-        one_of(*CANNY),
+        one_of(*_CANNY),
         caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
     )
     gt_edges: str = option(
@@ -181,21 +181,21 @@ class DepthMaps(NamedTuple):
         If `opt.gt_edges` is "canny", they are the edges of the true depth, a single map.
         """
         if opt.gt_edges == "canny":
-            return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
-        return require(self.edges or None, "edges")
+            return (_canny_edges(_require(self.raw_gt, "depth"), opt.dbe),)
+        return _require(self.edges or None, "edges")
 
 
 _Annotation = TypeVar("_Annotation")  # type of an image's depth, edges or matte
 
 
-def require(annotation: _Annotation | None, what: str) -> _Annotation:
+def _require(annotation: _Annotation | None, what: str) -> _Annotation:
     """Return `annotation`, or raise DataError if it is None; `what` is its name in the message."""
     if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return annotation
 
 
-def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
+def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
     """Crop the maps (H, W) of one image, convert them to depth and align the prediction.
 
     The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
@@ -258,7 +258,7 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
     """Convert stored values to depth: value / scale, or scale / value if `holds` is "inverse"."""
     scaled = values.astype(np.float64) / scale
     is_number = np.isfinite(scaled) & (scaled != 0)
-    depth = inverse(scaled) if holds == "inverse" else scaled
+    depth = _inverse(scaled) if holds == "inverse" else scaled
     return _Depth(depth, is_number, is_number & (scaled > 0))
 
 
@@ -272,7 +272,7 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     if align == "none" or not known.any():
         return depth
     in_disparity = align.startswith("disparity")
-    pred, target = (inverse(depth), inverse(true)) if in_disparity else (depth, true)
+    pred, target = (_inverse(depth), _inverse(true)) if in_disparity else (depth, true)
     x, y = pred[known], target[known]
     centred = x - x.mean()
     squares = np.sum(centred * centred)  # 0 if the prediction is constant
@@ -282,15 +282,15 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     else:
         factor, shift = np.sum(x * y) / np.sum(x * x), 0.0
     fitted = factor * pred + shift
-    return inverse(fitted) if in_disparity else fitted
+    return _inverse(fitted) if in_disparity else fitted
 
 
-def inverse(depth: F8) -> F8:
+def _inverse(depth: F8) -> F8:
     """Return 1 / depth, float64 in C order. Depths below 1e-6 are set to 1e-6; NaN stays NaN."""
-    return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
+    return np.ascontiguousarray(1 / np.maximum(depth, _NEAREST))
 
 
-def canny_edges(depth: F8, form: str) -> Bool:
+def _canny_edges(depth: F8, form: str) -> Bool:
     """Detect edges in a depth map (H, W) with the Canny settings of the depth boundary error.
 
     `form` selects the published implementation: "ibims" uses the edges of the depth, "sharpdepth"
@@ -302,13 +302,15 @@ def canny_edges(depth: F8, form: str) -> Bool:
     if form == "sharpdepth":
         with np.errstate(divide="ignore", invalid="ignore"):
             maps.append(1 / depth)
-    thresholds = CANNY[form]  # of the gradient, of maps whose finite values are stretched to 0 .. 1
+    thresholds = _CANNY[
+        form
+    ]  # of the gradient, of maps whose finite values are stretched to 0 .. 1
     edges = np.zeros(depth.shape, bool)
     for values in maps:
         finite = np.where(np.isfinite(values), values, np.nan)
         low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)
         if high > low:  # a map with fewer than two distinct finite values has no edge
-            edges |= canny((finite - low) / (high - low), SIGMA, *thresholds, mode="constant")
+            edges |= canny((finite - low) / (high - low), _SIGMA, *thresholds, mode="constant")
     return edges
 
 
@@ -372,7 +374,7 @@ def log_steps(depth: F8) -> F8:
     >>> log_steps(np.array([[1.0, 1.0, np.e**0.5]])).tolist()
     [[0.0, 0.5, 0.0]]
     """
-    log_depth = np.log(np.maximum(depth, NEAREST))
+    log_depth = np.log(np.maximum(depth, _NEAREST))
     steps = np.zeros(depth.shape)
     with np.errstate(invalid="ignore"):
         steps[:, :-1] = np.fmax(steps[:, :-1], np.abs(np.diff(log_depth, axis=1)))
@@ -461,29 +463,29 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """
         counts: dict[str, Any] = {}
         # Maps of depth, cropped and aligned. `require` raises if a needed annotation is missing
-        maps = prepare_depth_maps(pred.depth, gt, opt)
-        inverse_pred = inverse(maps.pred)
+        maps = _prepare_depth_maps(pred.depth, gt, opt)
+        inverse_pred = _inverse(maps.pred)
         if "si" in opt.measures:
-            inverse_gt = inverse(require(maps.gt, "depth"))
+            inverse_gt = _inverse(_require(maps.gt, "depth"))
             counts["si"] = depth_pairs.ratio_pairs(
                 inverse_pred, inverse_gt, maps.valid, _DEPTH_RATIOS
             )
         if "matte" in opt.measures:
             counts["matte"] = depth_pairs.count_hit_mask_edges(
-                inverse_pred, require(maps.matte, "matte"), _DEPTH_RATIOS
+                inverse_pred, _require(maps.matte, "matte"), _DEPTH_RATIOS
             )
         # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
         if "dbe" in opt.measures:
-            pred_edges = canny_edges(maps.raw_pred, opt.dbe)
+            pred_edges = _canny_edges(maps.raw_pred, opt.dbe)
             if opt.dbe == "sharpdepth":  # this program never uses annotated edges
-                gt_edges = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
+                gt_edges = _canny_edges(_require(maps.raw_gt, "depth"), opt.dbe)
             else:  # those of any annotator
                 gt_edges = np.logical_or.reduce(maps.true_edges(opt))
             dbe = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
             counts["dbe_sum"], counts["dbe_n"] = dbe.sums, dbe.n
         if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
             if opt.pred_edges == "canny":
-                soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
+                soft = _canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
             else:  # the strength of an edge is the difference of log depths
                 soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
             drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
@@ -558,7 +560,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         begins at 0 and ends at 1 or at white was probably stretched to its own range, which changes
         the ratios of depths ("stretched").
         """
-        maps = prepare_depth_maps(pred.depth, gt, opt)
+        maps = _prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid
         if is_unknown.mean() > _UNKNOWN_SHARE:
             problem = "over 1 % of the predicted depths are 0, negative or not finite"
@@ -573,8 +575,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
             yield "stretched", problem, fix
         # The maps correlate negatively if one of them is inverted, such as inverse depth
-        log_pred = np.log(np.maximum(maps.pred[is_known], NEAREST))
-        log_gt = np.log(np.maximum(maps.gt[is_known], NEAREST))
+        log_pred = np.log(np.maximum(maps.pred[is_known], _NEAREST))
+        log_gt = np.log(np.maximum(maps.gt[is_known], _NEAREST))
         log_ratio = log_pred - log_gt
         is_far = np.abs(log_ratio) > np.log(_OTHER_SCALE)
         log_pred -= log_pred.mean()

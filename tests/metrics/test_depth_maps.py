@@ -6,7 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import DepthOptions, dbe_parts, prepare_depth_maps
+from bsdsbench.metrics.depth import DepthOptions, _prepare_depth_maps, dbe_parts
 from bsdsbench.scores.counts import Counts
 from tests.helpers.counting import score_of
 from tests.helpers.runs import refused
@@ -37,7 +37,7 @@ def test_options_at_their_limits():
 def test_edges_in_a_file_of_one_map(values, drawn):
     """Pictures of 0 .. 255 are cut at one half; in all others what is not 0 is drawn."""
     pred, at = np.ones((1, 4)), DepthOptions(gt_holds="edges")
-    maps = prepare_depth_maps(pred, bb.GroundTruth("a", depth=values), at)
+    maps = _prepare_depth_maps(pred, bb.GroundTruth("a", depth=values), at)
     assert maps.gt is None
     assert [e.tolist() for e in maps.edges] == [[[*map(bool, drawn)]]]
 
@@ -45,7 +45,7 @@ def test_edges_in_a_file_of_one_map(values, drawn):
 def test_a_matte_in_a_file_of_one_map():
     pred, at = np.ones((1, 3)), DepthOptions(gt_holds="matte")
     matte = np.array([[0, 25, 26]], np.uint8)
-    maps = prepare_depth_maps(pred, bb.GroundTruth("a", depth=matte), at)
+    maps = _prepare_depth_maps(pred, bb.GroundTruth("a", depth=matte), at)
     assert (maps.gt, maps.matte.tolist()) == (None, [[False, False, True]])
 
 
@@ -65,7 +65,7 @@ def test_which_pixels_count(invalid, counted, true):
     pred = np.array([[1, 0, nan, 4, 5, 6, -7, 8]])
     mask = np.arange(8)[None] != 4
     truth = bb.GroundTruth("a", depth=np.array([[1, 2, 3, 0, 5, inf, 7, -8]]), valid=mask)
-    maps = prepare_depth_maps(pred, truth, DepthOptions(invalid=invalid))
+    maps = _prepare_depth_maps(pred, truth, DepthOptions(invalid=invalid))
     assert maps.valid.astype(int).tolist() == [counted]
     np.testing.assert_array_equal(maps.raw_gt, [true])
     np.testing.assert_array_equal(maps.raw_pred, [[1, nan, nan, 4, 5, 6, -7, 8]])
@@ -74,16 +74,16 @@ def test_which_pixels_count(invalid, counted, true):
 def test_values_are_divided_by_their_scales_and_cropped():
     values = np.arange(1.0, 13).reshape(3, 4)
     at = DepthOptions(pred_scale=4, gt_scale=2, crop=(1, 3, 1, 2))
-    maps = prepare_depth_maps(values, bb.GroundTruth("a", depth=values), at)
+    maps = _prepare_depth_maps(values, bb.GroundTruth("a", depth=values), at)
     assert (maps.pred.tolist(), maps.gt.tolist()) == ([[1.5], [2.5]], [[3], [5]])
-    turned = prepare_depth_maps(
+    turned = _prepare_depth_maps(
         values, bb.GroundTruth("a", depth=values), DepthOptions(pred_holds="inverse")
     )
     assert turned.pred == pytest.approx(1 / values)
     with pytest.raises(
         bb.ShapeError, match=r"^prediction: shape \(3, 4\), transposed, expected \(4"
     ):
-        prepare_depth_maps(values, bb.GroundTruth("a", depth=values.T), DepthOptions())
+        _prepare_depth_maps(values, bb.GroundTruth("a", depth=values.T), DepthOptions())
 
 
 def test_the_fit_is_of_pixels_known_in_both():
@@ -92,9 +92,9 @@ def test_the_fit_is_of_pixels_known_in_both():
     truth = bb.GroundTruth(
         "a", depth=np.array([[2.0, 4, 6, 8, 10, 0]]), valid=np.arange(6)[None] != 3
     )
-    maps = prepare_depth_maps(pred, truth, DepthOptions(align="scale"))
+    maps = _prepare_depth_maps(pred, truth, DepthOptions(align="scale"))
     assert maps.pred[0] == pytest.approx([2, 4, 6, 200, 0, 100])
-    lone = prepare_depth_maps(pred * [[0, 0, 0, 1, 1, 1]], truth, DepthOptions(align="scale"))
+    lone = _prepare_depth_maps(pred * [[0, 0, 0, 1, 1, 1]], truth, DepthOptions(align="scale"))
     assert lone.pred.tolist() == [[0, 0, 0, 100, 0, 50]]  # none to fit
 
 
