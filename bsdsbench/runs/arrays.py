@@ -55,10 +55,8 @@ def evaluate_items(
     items : iterable of (id, prediction, truth)
         Or a data set with `len` and items 0, 1, ... The image id is text or an integer. Prediction
         and truth are as in `StreamingEvaluator.update` for one image.
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset. Default: the protocol of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
+    protocol, metrics
+        As for `evaluate`.
     **options : ItemOptions
         Keywords of the run, described in `runs.keywords.RunKeywords`.
 
