@@ -12,6 +12,9 @@ from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.jit import inner, kernel
 
 
+_NEARLY_ONE = 1 - 1e-12  # so that a rounding error of a product does not decide
+
+
 @inner
 def _count_exceeded(a, b, ratios):
     """Count the ratios (R,), ascending and >= 1, that max(a, b) / min(a, b) exceeds.
@@ -19,7 +22,8 @@ def _count_exceeded(a, b, ratios):
     a and b are >= 0. Returns 0 if they are equal or one is NaN, and R if only one of them is 0.
     """
     large, small = max(a, b), min(a, b)
-    if not large > small:  # equal, or NaN
+    # Most pairs exceed no ratio, or have a NaN; a division takes longer
+    if not large > small * ratios[0] * _NEARLY_ONE:
         return 0
     if small == 0.0:
         return ratios.size
@@ -38,18 +42,18 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     the pair (left, top, right, bottom). Axis 2 has the pairs that exceed the ratio (0) in both maps
     with the same pixel nearer, (1) in pred, and (2) in gt.
     """
-    count = np.zeros((ratios.size + 1, 4, 3), np.int64)
+    count = np.zeros((ratios.size, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, count)
     # From pairs that exceed exactly k ratios to those that exceed k or more
-    return np.cumsum(count[::-1], axis=0)[::-1][1:]
+    return np.cumsum(count[::-1], axis=0)[::-1]
 
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
     """Count the pairs of neighbouring pixels by how many ratios their inverse depths exceed.
 
-    count int64 (R + 1, 4, 3): 0 on entry; receives the numbers of pairs. Axis 0 is the number of
-        ratios exceeded, axes 1 and 2 are those of `ratio_pairs`. If the same pixel is nearer in
+    count int64 (R, 4, 3): 0 on entry; receives the numbers of pairs. Axis 0 is the number of ratios
+        exceeded minus 1, axes 1 and 2 are those of `ratio_pairs`. If the same pixel is nearer in
         both maps, the pair is counted in [..., 0], at the smaller of its two numbers of ratios.
     """
     h, w = pred.shape
@@ -63,13 +67,17 @@ def _count_pairs(pred, gt, valid, ratios, count):
                     continue
                 n_pred = _count_exceeded(pred[y, x], pred[v, u], ratios)
                 n_gt = _count_exceeded(gt[y, x], gt[v, u], ratios)
+                if n_pred == 0 and n_gt == 0:
+                    continue
                 # The position of the nearer pixel: 0 left, 1 top, 2 right, 3 bottom
                 pred_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
                 gt_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
-                count[n_pred, pred_side, 1] += 1
-                count[n_gt, gt_side, 2] += 1
-                if pred_side == gt_side:
-                    count[min(n_pred, n_gt), pred_side, 0] += 1
+                if n_pred > 0:
+                    count[n_pred - 1, pred_side, 1] += 1
+                if n_gt > 0:
+                    count[n_gt - 1, gt_side, 2] += 1
+                if pred_side == gt_side and min(n_pred, n_gt) > 0:
+                    count[min(n_pred, n_gt) - 1, pred_side, 0] += 1
 
 
 def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
