@@ -11,7 +11,6 @@ import numpy as np
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.jit import inner, kernel
 
-
 _NEARLY_ONE = 1 - 1e-12  # so that a rounding error of a product does not decide
 
 
