@@ -26,7 +26,7 @@ from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
-from bsdsbench.text import counted, listed
+from bsdsbench.text import listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # `Prediction.form` -> description
@@ -290,13 +290,13 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
-        number = counted(len(images), "file")
+        low = high = len(images)
+        noun, tail = "file", ""
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
-            low, high = min(n_annotators), max(n_annotators)
-            span = f"{low}-" if low < high else ""
-            number = f"{span}{counted(high, 'annotator')} per image"
-        phrases.append(number)
+            low, high, noun, tail = min(n_annotators), max(n_annotators), "annotator", " per image"
+        number = f"{low}-{high}" if low < high else f"{high}"
+        phrases.append(f"{number} {noun}{'' if number == '1' else 's'}{tail}")
         if arrangement := layout.describe():
             phrases[-1] += f" ({arrangement})"
         return ", ".join(phrases)
