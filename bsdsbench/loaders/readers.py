@@ -357,10 +357,7 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
 
 
 def _read_annotators(
-    image_id: str | None,
-    paths: Sequence[Path],
-    options: ReadOptions,
-    read: ReadBytes,
+    image_id: str | None, paths: Sequence[Path], options: ReadOptions, read: ReadBytes
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 

@@ -24,13 +24,7 @@ from attrs import field, frozen
 from bsdsbench import __version__
 from bsdsbench.errors import ProtocolError
 from bsdsbench.io import parse_toml
-from bsdsbench.protocol.fields import (
-    DEFAULT,
-    GRIDS,
-    even_thresholds,
-    read_packaged_toml,
-    tidy,
-)
+from bsdsbench.protocol.fields import DEFAULT, GRIDS, even_thresholds, read_packaged_toml, tidy
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, captions, preset_names
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.text import NUMBER, number_text

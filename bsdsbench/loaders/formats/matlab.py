@@ -76,8 +76,9 @@ def decode_mat(data: bytes) -> dict[str, object]:
                 raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
             body = memoryview(raw)[TAG_BYTES:]
         if kind == MATRIX and len(body):
-            name, value = _Reader(body, order, decoded_bytes).read_variable(depth=0)
-            variables[name] = value
+            reader = _Reader(body, order, decoded_bytes)
+            value = reader.read_variable(depth=0)
+            variables[reader.name] = value
     return variables
 
 
@@ -88,13 +89,6 @@ class _Element(NamedTuple):
     body: memoryview
 
 
-class _Variable(NamedTuple):
-    """A variable of a file: its name, "" inside a cell or struct, and its value."""
-
-    name: str
-    value: object
-
-
 @dataclass(slots=True)
 class _Reader:
     """A cursor over the bytes of a file or an element. Reading past the end raises FaultError."""
@@ -103,6 +97,7 @@ class _Reader:
     order: str  # the byte order, "<" or ">", as struct and numpy write it
     decoded_bytes: DecodedBytes  # counts the decoded bytes of the whole file
     position: int = 0  # the index of the next element in `data`
+    name: str = ""  # of the variable that was read last; "" inside a cell or struct
 
     def read_element(self) -> _Element:
         """Return the next element, and advance past it.
@@ -139,7 +134,7 @@ class _Reader:
             raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         return np.frombuffer(body, self.order + code)
 
-    def read_variable(self, depth: int) -> _Variable:
+    def read_variable(self, depth: int) -> object:
         """Read the array, cell or struct at the current position, at the nesting level `depth`.
 
         It consists of the elements flags, dimensions, name and values. The first word of the flags
@@ -147,7 +142,7 @@ class _Reader:
         classes, such as function handles, give None.
         """
         flag_words, dimensions = self.read_numbers(), self.read_numbers()  # in this order
-        name = bytes(self.read_element().body).decode("latin-1")
+        self.name = bytes(self.read_element().body).decode("latin-1")
         if flag_words.size != 2 or flag_words.dtype.kind != "u" or dimensions.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {EXPECTED_INTACT}")
         shape = tuple(dimensions.tolist())
@@ -159,7 +154,7 @@ class _Reader:
         is_logical = bool(flags & LOGICAL)  # one of the 8 bits above the class
         value: Any = None
         if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
-            raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")
+            raise FaultError(f"variable {show(self.name)!r} is complex, expected real numbers")
         if array_class in CLASSES:  # numbers of any stored type; the dtype "?" is bool
             dtype = np.dtype("?" if is_logical else CLASSES[array_class])
             check_size(shape, dtype.itemsize)
@@ -179,7 +174,7 @@ class _Reader:
             value = self.read_items(math.prod(shape), depth)
         elif array_class == STRUCT:
             value = self.read_struct(math.prod(shape), depth)
-        return _Variable(name, value)
+        return value
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Read a sparse matrix as a dense array of `shape`.
@@ -221,7 +216,7 @@ class _Reader:
                 raise FaultError(f"a damaged cell or struct, {EXPECTED_INTACT}")
             item = _Reader(body, self.order, self.decoded_bytes)
             # `read_variable` refuses too deep a level
-            values.append(item.read_variable(depth + 1).value if len(body) else np.zeros((0, 0)))
+            values.append(item.read_variable(depth + 1) if len(body) else np.zeros((0, 0)))
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
