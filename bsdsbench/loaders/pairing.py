@@ -56,9 +56,9 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file, by the names of its folders and its own without suffix.
+        """Return the image id of a file, by its `parts`: names of folders, outermost first, and its own.
 
-        A file without a folder is NUMBERED under FOLDERS.
+        Its own name has no suffix. A file without a folder is NUMBERED under FOLDERS.
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
