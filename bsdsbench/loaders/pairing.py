@@ -56,7 +56,7 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file, by its `parts`: names of folders, outermost first, and its own.
+        """Return the image id of a file, by its `parts`: the names of its folders, and its own.
 
         Its own name has no suffix. A file without a folder is NUMBERED under FOLDERS.
         """
