@@ -137,7 +137,7 @@ def scores_of(
     """Score each run under B weightings of its N images.
 
     weights : arrays (S, N) that say how often each image counts, with B rows in total
-    report : progress callback, called with S each time a run has been scored on an array
+    report : called with S each time a run has been scored on an array
 
     Returns, for each run, a dict from score name to an array (B,).
     """
@@ -173,10 +173,9 @@ class Sampling(NamedTuple):
     def for_images_of(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return a copy of the settings that draws the images of the runs, or clusters of them.
 
-        All runs have the same images. `cluster` is the group column whose groups are the clusters,
-        or None to draw single images. Runs without any group columns are not checked: their images
-        are in the clusters of the other runs. Raises DataError if two runs have different clusters,
-        or if none has the column.
+        `cluster` is the group column whose groups are the clusters, or None to draw single images.
+        A run without any group columns has the clusters of the other runs. Raises DataError if two
+        runs have different clusters, or if none has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -228,8 +227,7 @@ def _bootstrap_weights(
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
     A sample consists of n_images images, drawn with replacement. If `clusters` (n_images,), the
-    cluster index of each image, is given, a sample consists of whole clusters instead: as many as
-    there are, drawn with replacement.
+    cluster index of each image, is given, whole clusters are drawn instead, as many as there are.
 
     Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
     background thread stays a few blocks ahead. int8 is wide enough, because an image is drawn 128

@@ -29,12 +29,9 @@ if TYPE_CHECKING:
 def comparison_tables(compared: Comparison) -> list[Table]:
     """Return the tables of a comparison, restricted to the scores in `scores_shown`.
 
-    - The overall scores of each run, and the differences between each pair of runs.
-    - For each metric with per-part scores (parts are classes, for example): these scores and their
-      differences.
-    - The numbers of images on which the first run of each pair wins, ties and loses.
-
-    For a single run, the tables of differences and of wins are left out.
+    They are a table of overall scores and one for the parts (such as classes) of each metric, each
+    followed by the differences between runs, and at the end the wins, ties and losses image by
+    image. For a single run, there are only scores.
     """
     # The metric of per-part scores, or "" for the overall scores of all metrics -> the scores
     scores_of_tables: dict[str, list[str]] = {"": []}

@@ -198,8 +198,8 @@ def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
     """Parse strings NAME=RUNS,RUNS to a dict from the name of a method to its runs.
 
     RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a
-    URL, or ref:NAME for a reference run. Patterns are expanded. Raises DataError if a string does
-    not have this form, if a pattern matches nothing, or if two methods have the same name.
+    URL, or ref:NAME for a reference run. Raises DataError if a string does not have this form, if a
+    pattern matches nothing, or if two methods have the same name.
     """
     folders: dict[str, list[str]] = {}
     for spec in specs:

@@ -332,9 +332,8 @@ class Examination:
             self.sound = [image for image in self.sound if image not in unsound]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
-        """Add a finding about some files, or about the whole set if `files` is empty.
+        """Add a finding, a key of CHECKS, about some files, or the whole set if there are none.
 
-        code : the kind of problem, a key of CHECKS, which defines its level, message and remedies
         details : values for the placeholders of the message, in addition to {n} (number of files)
             and {of} (number of images). The item `fix`, a tuple, replaces the remedies
         """
@@ -466,10 +465,9 @@ def check_values(examination: Examination) -> None:
     Most problems concern single images, and were found when these were read. Two concern the whole
     set:
 
-    - "one-annotator": every image has a single annotator, although the data set, one of
-      MANY_ANNOTATORS, has several
-    - "values": a problem that `Readings.check_values` found, for example because the values do not
-      have the same meaning in all files. It is a `Problem` (an error) or a warning
+    - "one-annotator": every image has a single annotator, although the data set has several
+    - "values": a `Problem` (an error) or a warning of `Readings.check_values`, for example because
+      the values do not have the same meaning in all files
     """
     for code in ("transposed", "resized"):
         examination.report_images(code)
@@ -493,15 +491,11 @@ def check_values(examination: Examination) -> None:
 
 
 def check_fit(examination: Examination) -> None:
-    """Report sound maps that are inverted, mirrored, or swapped with the map of another image.
+    """Report sound maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
-    - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
-      orientation
-    - "exchanged": the map fits the ground truth of another image better, probably because two maps
-      were saved under each other's names; the message names one such pair of images as an example
-
-    These are errors, so a map with one of them is not tested for the later ones.
+    A map is "exchanged" if it fits the ground truth of another image better, probably because two
+    maps were saved under each other's names. These are errors, so a map with one of them is not
+    tested for the later ones.
     """
     dark = []
     for image in examination.sound:
@@ -527,16 +521,10 @@ def check_fit(examination: Examination) -> None:
 
 
 def check_lines(examination: Examination) -> None:
-    """Report problems with the lines of sound maps, those without an error so far.
+    """Report problems with the lines of sound maps, and a displacement that all maps share.
 
-    - "raw": the lines are broad, and non-maximum suppression raises F
-    - "thinned": the lines are thin, but the protocol expects raw maps
-    - "grid-values": the values are multiples of 1/100, so that rounding decides whether they reach
-      a threshold
-    - "jpeg": the map has artefacts of JPEG compression
-    - "shift": the measured maps are displaced from the ground truth, not by 0 pixels when rounded,
-      and moving them back raises F
-    - "scaled": the displacements of the quarters of the maps differ by more than SCALED pixels
+    It is ignored if it rounds to 0 pixels. Otherwise, the maps are "scaled" if the displacements of
+    their quarters differ by more than SCALED pixels, or else "shift" if moving them back raises F.
     """
     raw = [image for image in examination.sound if "raw" in image.codes]
     examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))

@@ -128,11 +128,9 @@ def load_run_with_files(
     - "ref:NAME", a URL, or a file: a reference run or a shared run, which has no files.
     - The folder of a saved run. The maps and, unless `gt_dir` is given, the ground truth are read
       from the folders recorded in it.
-    - Any other folder: maps, which are evaluated by `metric` with the ground truth in `gt_dir`,
-      `protocol` and further `options` of `evaluate`.
+    - Any other folder: maps, which are evaluated with the ground truth in `gt_dir`.
 
-    Raises DataError if a folder of maps is given without `gt_dir`, or if a saved run or its files
-    cannot be read.
+    Raises DataError if a folder of maps is given without `gt_dir`, or if files cannot be read.
     """
     folder = Path(run)
     if str(run).startswith(REF_PREFIX) or is_address(run) or folder.is_file():
@@ -360,10 +358,9 @@ class Search:
 
         A published number may differ from the run's score because it was computed by another rule
         for ODS, OIS or AP, or is another column of the metric, such as "ece_mean" for "ece". A way
-        that changes no score with a target (a published number) is left out.
+        that changes no score with a target is left out.
 
-        setting : the change of a setting under which the images were counted, or NO_CHANGE
-        counts : the counts of all images under this setting
+        setting : the change under which all images were counted, or NO_CHANGE
         scores : the scores computed from these counts by the run's own rules
         """
         others = list(causes.iterate_other_columns(self.metric, self.targets, scores))
@@ -465,35 +462,31 @@ class Search:
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})  # index of an image -> its counts
-
         sources = self.sources
         assert sources is not None  # without files no setting is searched
+        cannot_count: list[int] = []  # images
 
         def count_image(k: int) -> None:
             """Count image `k` under `setting`, and store its counts, unless time is up."""
-            if self.seconds_left < -MAX_OVERTIME * self.seconds:  # negative after the time limit
+            # `seconds_left` is negative after the time limit
+            if cannot_count or self.seconds_left < -MAX_OVERTIME * self.seconds:
                 return
-            pred, gt = sources.load(self.ids[k], protocol)
-            gt = setting.truth(gt)
-            if setting.many_to_one:
-                counts[k] = causes.many_to_one_counts(pred, gt, protocol)
-            else:
-                counts[k] = self.metric.count(pred, gt, protocol, opt)
-
-        def check_files(k: int) -> None:
-            """Raise DataError if the files of image `k` have changed since the run."""
-            if self.seconds_left >= -MAX_OVERTIME * self.seconds:
+            if k not in self.unchanged:  # a score of other maps would be taken for the setting's
                 sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
                 self.unchanged.add(k)
+            try:
+                pred, gt = sources.load(self.ids[k], protocol)
+                gt = setting.truth(gt)
+                if setting.many_to_one:
+                    counts[k] = causes.many_to_one_counts(pred, gt, protocol)
+                else:
+                    counts[k] = self.metric.count(pred, gt, protocol, opt)
+            except DataError:
+                cannot_count.append(k)
 
         missing = [k for k in images if k not in counts]
         with ThreadPoolExecutor(self.workers) as pool:
-            # A score of other maps would be taken for the effect of the setting
-            list(pool.map(check_files, [k for k in images if k not in self.unchanged]))
-            try:
-                for n_done, _ in enumerate(pool.map(count_image, missing), 1):
-                    if self.progress:
-                        self.progress(n_done, len(missing), setting.label)
-            except DataError:
-                return None
+            for n_done, _ in enumerate(pool.map(count_image, missing), 1):
+                if self.progress:
+                    self.progress(n_done, len(missing), setting.label)
         return [counts[k] for k in images] if {*images} <= counts.keys() else None

@@ -30,14 +30,7 @@ VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below thi
 
 
 def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
-    """Return the codes of those problems of a boundary map that are slow to find.
-
-    - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
-    - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
-      does not thin at all
-    - "raw": the lines are broad, but the protocol does not apply NMS
-    - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
-      ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
+    """Return the codes (keys of `checks.CHECKS`) of problems of a map that are slow to find.
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
     """
@@ -47,7 +40,7 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
     if _jpeg_ratio(maps.soft) > JPEG_RATIO:
         codes.add("jpeg")
     thickness = sanity.thickness(maps.soft)  # about 1 for raw maps, at most THIN for thinned ones
-    takes_raw_maps = protocol.nms or not protocol.thin
+    takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
     if takes_raw_maps and thickness < THIN:
         codes.add("thinned")
     if not takes_raw_maps and thickness > THICK:
@@ -65,7 +58,7 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
 
 
 def _jpeg_ratio(soft: F8) -> float:
-    """Measure the traces of JPEG compression in a map (H, W). Above 1.2, it was compressed.
+    """Measure the traces of JPEG compression in a map (H, W): above JPEG_RATIO, it was compressed.
 
     JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
     fraction of such coefficients that vanish on JPEG's block grid, divided by the larger of the
