@@ -1,16 +1,9 @@
 """Preprocessing of maps (H, W) before thresholding: edge NMS, inversion, scaling, thinning.
 
-Published results apply one small NMS program to a network's maps before the benchmark. It works as
-follows (E is the soft map (H, W); all maps are float32):
-
-1. If `smooth` is True (HED and later networks, but not structured edges), filter E with the
-   triangle kernel [1 2 1] / 4 along rows and columns, mirrored at the border.
-2. Filter E with the triangle kernel of radius 4. From the result, compute Gxx, Gxy and Gyy by
-   central differences (one-sided at the border), and the angle of the edge normal
-   O = atan(Gyy sign(-Gxy) / (Gxx + 1e-5)) mod pi.
-3. Set a pixel to zero if multiplier * E is below the bilinearly interpolated E at d pixels along
-   the normal, for any nonzero d in -radius .. radius. Coordinates are clamped to the image.
-4. Multiply the k-th row and column from each border, k = 0 .. border-1, by k / border.
+Published results apply one small NMS program to a network's maps before the benchmark. As there,
+`bsdsbench.kernels.nms` computes the angle of the edge normal from the second derivatives of the
+map, smoothed with a triangle kernel of radius 4, and compares each pixel with the map at up to
+`radius` pixels along the normal.
 
 Two quirks of this program are kept. A ridge that is exactly horizontal, straight and of constant
 height has Gxy = 0, hence O = 0, and is not thinned. Two neighbours are both kept if their values
