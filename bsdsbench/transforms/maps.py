@@ -6,9 +6,10 @@ map, smoothed with a triangle kernel of radius 4, and compares each pixel with t
 `radius` pixels along the normal.
 
 Two quirks of this program are kept. A ridge that is exactly horizontal, straight and of constant
-height has Gxy = 0, hence O = 0, and is not thinned. Two neighbours are both kept if their values
-differ by less than the factor `multiplier`. Because maps are rounded to float32 after each step,
-other implementations may resolve near-ties (within about 1e-6) differently.
+height has a mixed derivative of 0, hence the angle 0, and is not thinned. Two neighbours are both
+kept if their values differ by less than the factor `multiplier`. Because maps are rounded to
+float32 after each step, other implementations may resolve near-ties (within about 1e-6)
+differently.
 """
 
 from __future__ import annotations
