@@ -89,10 +89,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Sum a soft map (H, W) after non-maximum suppression (NMS), and before it, float64 (2,).
-
-    The settings of this NMS are fixed (see the module's docstring), and not the protocol's.
-    """
+    """Sum a soft map (H, W) after an NMS with fixed settings, and before it, float64 (2,)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])

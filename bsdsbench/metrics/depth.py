@@ -302,9 +302,7 @@ def _canny_edges(depth: F8, form: str) -> Bool:
     if form == "sharpdepth":
         with np.errstate(divide="ignore", invalid="ignore"):
             maps.append(1 / depth)
-    thresholds = _CANNY[
-        form
-    ]  # of the gradient, of maps whose finite values are stretched to 0 .. 1
+    thresholds = _CANNY[form]  # of the gradient of maps whose finite values are stretched to 0 .. 1
     edges = np.zeros(depth.shape, bool)
     for values in maps:
         finite = np.where(np.isfinite(values), values, np.nan)

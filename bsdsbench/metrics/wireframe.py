@@ -164,12 +164,12 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    lines: the predicted lines as they are in the file. If the first line occurs again, that line
-        and all that follow are padding, and are ignored.
+    lines: the predicted lines as in the file. Those from the first repetition of the first line on
+        are padding.
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
-    Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
-    LINE_THRESHOLDS, by whether the line is a true positive.
+    Each of the L lines before the padding gets a row (L, 4): the score, then 1 or 0 for each of
+    LINE_THRESHOLDS, by whether it is a true positive.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
@@ -189,9 +189,8 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     junctions (N, 3): row and column in cells of `grid` (rows, columns), and score.
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
-    Returns float64 (N, 4) by descending score: the score, then 1 or 0 for each of
-    JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated,
-    the predictions are not counted, as in L-CNN's program, and the result is (0, 4).
+    Each gets a row (N, 4), as in `_match_lines`, for JUNCTION_THRESHOLDS. If nothing is annotated,
+    the predictions are not counted, as in L-CNN's program, and the array is (0, 4).
     """
     if not len(annotated):
         return np.zeros((0, 4))
@@ -256,12 +255,12 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     """Compute interpolated average precision at three distance thresholds for S data sets.
 
-    predictions (N, L, 4): for each predicted line or junction of N images the score, then 1 or 0
-        for each threshold, by whether it is a true positive; padded with rows of NaN.
+    predictions (N, L, 4): the rows of N images from `_match_lines` or `_match_junctions`, padded
+        with rows of NaN.
     n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
 
     The predictions of all images are ranked together by score; equal scores keep the images' order.
-    Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
+    The result (S, 3) is NaN for a data set in which nothing is annotated.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 

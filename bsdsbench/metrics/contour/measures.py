@@ -1,7 +1,4 @@
-"""All measures of two masks, or of each label of two label maps; `TABLE` lists them by name.
-
-The outlines "rim", "side" and "corner" are explained in `bsdsbench.metrics.contour.outlines`.
-"""
+"""All measures of two masks, or of each label of two label maps; `measure` defines them."""
 
 from __future__ import annotations
 
@@ -50,11 +47,7 @@ def dice(counts: Map) -> F8:
 
 
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
-    """Compute the F-measure of the outlines of each of n labels, float64 (n,).
-
-    Precision and recall are the shares of the points of pred's and of gt's outline within `radius`
-    of the other outline.
-    """
+    """Compute the F-measure of the outlines of each of n labels, float64 (n,), see `measure`."""
     limit = with_tolerance(radius)  # slightly larger, so that rounding errors do not decide
     shares = [ratio(o.counts(o.distance <= limit), o.n) for o in outlines]  # of pred, of gt
     return f_measure(precision=shares[0], recall=shares[1])
@@ -72,11 +65,7 @@ def _hausdorff(
 ) -> F8:
     """Compute the Hausdorff distance at a percentile for each of n labels, float64 (n,).
 
-    - "pooled": the percentile of the distances of both outlines together
-    - "directed": the larger of the two outlines' percentiles
-    - "area": as "directed", with each point weighted by the contour length that it stands for
-
-    It is NaN if either outline is empty.
+    It is NaN if either outline is empty. `measure` defines "pooled", "directed" and "area".
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
@@ -112,11 +101,7 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
-    """Compute the average symmetric surface distance of each of n labels, float64 (n,).
-
-    It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
-    two outlines' mean distances ("directed").
-    """
+    """Compute the average surface distance of each of n labels, float64 (n,), see `measure`."""
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
         return (ratio(sums[0], n[0]) + ratio(sums[1], n[1])) / 2
@@ -124,12 +109,7 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
 
 
 def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
-    """Compute the normalised surface distance of each of n labels, float64 (n,).
-
-    It is the share of the length of both contours ("area") or of the points of both outlines
-    ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
-    points ("mean").
-    """
+    """Compute the normalised surface distance of each of n labels, float64 (n,), see `measure`."""
     # For pred and for gt: the length or number of points within the tolerance, and in all, (n,)
     near, total = list[Any](), list[Any]()
     for outline in outlines:
@@ -146,11 +126,7 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice, float64 (...): the F-measure of the skeletons' shares inside the other mask.
-
-    skeletons (..., 2, 2): for pred and for gt, the skeleton pixels inside the other mask, and all
-        skeleton pixels. clDice is NaN if both skeletons are empty.
-    """
+    """Compute clDice, float64 (...), from `skeleton_pixels` (..., 2, 2); NaN if both are empty."""
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 
@@ -188,10 +164,9 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure of two maps for each of their n labels, float64 (n,).
 
-    name: a key of `TABLE`. size: its width, radius, percentile or tolerance, as in `measure`.
-    empty: a key of `CONVENTIONS`. Functions of outlines have no meaning for a label for which one
-        or both maps lack what is compared (pixels, an outline or a skeleton); the convention sets
-        its value.
+    name, size, empty: as in `measure`. The convention sets the value of a label for which one or
+        both maps lack what is compared (pixels, an outline or a skeleton); the value so far has no
+        meaning.
     """
     definition = TABLE[name]
     inputs = compared.inputs(definition.inputs, size)

@@ -125,15 +125,6 @@ class Compared:
             self._outlines[kind, steps] = outlines[0], outlines[1]
         return self._outlines[kind, steps]
 
-    def _trimap_areas(self, width: float) -> I8:
-        """Count pixels as in `areas`, but only those at most `width` from another label of gt."""
-        if not 0 < width < math.inf:
-            raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
-        is_near = self._squared_distance_to_other_label <= with_tolerance(width * width)
-        # The pixels with each pair of labels (in pred, in gt), as in `self._overlaps.pixels`
-        pair_of_pixel = self._overlaps.of_pixel[is_near]
-        return self._sum_areas(np.bincount(pair_of_pixel, minlength=self._overlaps.pixels.size))
-
     @cached_property
     def _squared_distance_to_other_label(self) -> F8:
         """The squared distance of each pixel to the nearest one of another gt label, (H, W)."""
@@ -154,7 +145,13 @@ class Compared:
         if what == "shells":
             return self.shells(size)
         if what == "trimap":
-            return self._trimap_areas(size)
+            if not 0 < size < math.inf:
+                raise DataError(f"trimap width {size}: expected a finite number of pixels above 0")
+            is_near = self._squared_distance_to_other_label <= with_tolerance(size * size)
+            # The pixels with each pair of labels (in pred, in gt), as in `self._overlaps.pixels`
+            pair_of_pixel = self._overlaps.of_pixel[is_near]
+            n_pairs = self._overlaps.pixels.size
+            return self._sum_areas(np.bincount(pair_of_pixel, minlength=n_pairs))
         if what == "skeletons":
             return skeleton_pixels(self.pair.pred, self.pair.gt, self.pair.n)
         kind, _, in_pixels = what.partition(" ")
@@ -166,12 +163,11 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 
     kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels that
         differ from their right, lower or lower-right neighbour) or "corner" (corners of pixels at
-        which the contour passes).
+        which the contour passes). Outside the image there is no label, but "side" repeats the last
+        row and column.
 
-    Outside the image there is no label, except that "side" repeats the last row and column.
-
-    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner"
-    a code for which of the 2 x 2 pixels around the point have the label.
+    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner" a
+        code for which of the 2 x 2 pixels around the point have the label.
     """
     labels = labels.astype(np.int32)
     # `corners` finds the 2 x 2 windows of pixels with several labels
