@@ -262,7 +262,7 @@ class Examination:
             measure = measure and is_comparable
         if measure and fits:
             try:
-                counts = metric.count(pred, gt, protocol, metric.options_of(protocol))
+                counts = metric.count_image(pred, gt, protocol)
             except DataError as error:
                 self.refused.append(str(error.problems[0]))
                 return
