@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import given_word
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
@@ -387,15 +387,23 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
 
     The legend must be drawn on `ax` already, so that its size is known. If it takes over 95 % of
-    the width or 75 % of the height, the result is None too.
+    the width or 75 % of the height, the result is None too. Points and sizes are (x, y) in
+    fractions of the axes.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
-    # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
         return None
-    points = _points_on_lines(ax)
-    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
+    # On all lines of the axes: the vertices, and 33 points per segment
+    point_groups = [np.zeros((0, 2))]  # for axes without lines
+    weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())  # in pixels
+        vertices = ax.transAxes.inverted().transform(path.vertices)
+        between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
+        point_groups += [vertices, between.reshape(-1, 2)]
+    points = np.concatenate(point_groups)
+    clearance = 0.02  # between the legend and the nearest point
     # free_share: the fractions of the free width and height that are left of and below the legend
     for location, free_share in _LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)
@@ -405,21 +413,6 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
         if not is_within.all(axis=1).any():
             return location
     return None
-
-
-def _points_on_lines(ax: Axes) -> F8:
-    """Return points (x, y) along all lines of `ax`, as fractions of the axes: float64 (points, 2).
-
-    These are the vertices of the lines, and 33 points per segment.
-    """
-    points = [np.zeros((0, 2))]  # for axes without lines
-    weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
-    for line in ax.lines:
-        path = line.get_transform().transform_path(line.get_path())  # in pixels
-        vertices = ax.transAxes.inverted().transform(path.vertices)  # in fractions of the axes
-        between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
-        points += [vertices, between.reshape(-1, 2)]
-    return np.concatenate(points)
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:

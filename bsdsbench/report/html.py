@@ -81,51 +81,28 @@ def write_report(
     default, from the folders recorded in each run. If all runs were evaluated on the BSDS500 test
     set, the plot also marks human performance.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation or path
-        Runs, or their folders.
-    path : str or path
-        The HTML file.
-    title : str
-        The heading of the page, by default the names of the runs.
-    pred_dirs : sequence of path, optional
-        One folder of predictions per run, or None for the folder recorded in the run.
-    gt_dir, images_dir : path, optional
-        The folders of the ground truth and of the photos, for all runs.
-    pictures, full_pictures : bool
-        `pictures` adds pictures of the images with the worst and the best scores and of those on
-        which the runs differ most, as many as fit into a few megabytes. `full_pictures` adds
-        pictures of all images.
-    published : sequence of str
-        Keys of published results to add to tables and plot.
-    labels : dict of str to str
-        Replacement names to show, keyed by a run's name or folder or by a published result's key.
-    force : bool
-        Show published results even if they were computed on different images.
-    by : sequence of str
-        Grouping columns, such as "scene". For each, the page has a table and a plot of the scores
-        in every group of images.
-    cluster : str, optional
-        A column that identifies images that belong together, such as "patient". Intervals and
-        p-values then resample whole clusters.
-    n_boot, seed : int
-        The number of bootstrap samples for the comparison, and the random seed.
-    progress : callable, optional
-        Called after each image with pictures.
+    runs : runs, or their folders
+    path : the HTML file
+    title : the heading of the page, by default the names of the runs
+    pred_dirs : one folder of predictions per run, or None for the folder recorded in the run
+    gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
+    pictures : add pictures of the images with the worst and the best scores and of those on which
+        the runs differ most, as many as fit into a few megabytes
+    full_pictures : add pictures of all images
+    published : keys of published results to add to tables and plot
+    labels : replacement names to show, keyed by a run's name or folder or by a published result's
+        key
+    force : show published results even if they were computed on different images
+    by : grouping columns, such as "scene". For each, the page has a table and a plot of the scores
+        in every group of images
+    cluster : a column that identifies images that belong together, such as "patient". Intervals
+        and p-values then resample whole clusters
+    n_boot, seed : the number of bootstrap samples for the comparison, and the random seed
+    progress : called after each image with pictures
 
-    Returns
-    -------
-    list of str
-        What is missing from the page, such as a run's pictures, one line each. Also on the page.
-
-    Raises
-    ------
-    DataError
-        If there are no runs, if published results were computed on different images, or if a given
-        folder does not exist or lacks the files of its run.
-    OSError
-        If the page cannot be written.
+    Returns what is missing from the page, such as a run's pictures, one line each; it is also on
+    the page. Raises DataError if there are no runs, if published results were computed on different
+    images, or if a given folder does not exist or lacks the files of its run.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
@@ -176,9 +153,7 @@ class Page:
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.table = build_image_table(runs)
         self.ids = list(self.table.rows)  # of the images of all runs
-        self.sources: dict[
-            str, Sources
-        ] = {}  # files, by the name of the run, of runs that have any
+        self.sources: dict[str, Sources] = {}  # by the name of the run, if files were found
         self.runs_with_folders = set[str]()  # names of runs for which the user gave a folder
         self.notes: list[str] = []  # what is missing from the page
         self.pictures: dict[int, dict[str, Any]] = {}  # by the position of the image in `ids`

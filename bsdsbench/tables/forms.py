@@ -17,7 +17,7 @@ from typing import Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
-from bsdsbench.tables.table import Note, Table, lines_below_tables, to_text
+from bsdsbench.tables.table import Table, lines_below_tables, to_text
 from bsdsbench.tables.templating import load_template
 from bsdsbench.text import visible
 
@@ -79,14 +79,14 @@ def _latex(table: Table) -> str:
     row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
         # The interval is printed below the number, at 0.8 of the font size
-        row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
+        row_widths.append(sum(max(len(c.text + c.numbers.mark), 0.8 * len(c.span)) for c in row))
     gaps = 2 * len(headings)  # 2 characters between columns
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
     short_notes, needed_notes = [], []
     for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
         if len(line) <= _MAX_NOTE_CHARACTERS:
             short_notes.append(line)
-        if isinstance(note, Note) and note.needed:
+        if note.needed:
             needed_notes.append(line)
     template = load_template("latex")
     text = template.render(

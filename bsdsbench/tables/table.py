@@ -56,11 +56,6 @@ class PrintedCell:
     span: str = ""  # the formatted interval, such as "[0.779, 0.797]"
     best: bool = False  # True for the best number of its column
 
-    @property
-    def mark(self) -> str:
-        """The mark of the number, in printable characters."""
-        return self.numbers.mark
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -158,7 +153,7 @@ class Table:
         return list(map(show, filter(None, lines)))
 
     @property
-    def all_notes(self) -> list[str | Note]:
+    def all_notes(self) -> list[Note]:
         """Return the notes on rows (`row_notes`), then all other notes.
 
         Notes on rows that have the same text are merged into one, about those of their columns that
@@ -168,20 +163,21 @@ class Table:
         for notes_on_row in self.row_notes:
             for note in notes_on_row:
                 keys_by_text.setdefault(note.text, set()).update(note.columns)
-        merged_notes: list[str | Note] = []
+        all_notes = []
         for text, keys in keys_by_text.items():
             columns = tuple(c.key for c in self.columns if c.key in keys)
             if columns:
-                merged_notes.append(Note(text, columns, names_columns=True))
-        return [*merged_notes, *self.notes]
+                all_notes.append(Note(text, columns, names_columns=True))
+        all_notes += [Note(note) if isinstance(note, str) else note for note in self.notes]
+        return all_notes
 
     @property
     def note_lines(self) -> list[str]:
         """Return all notes as text; one that names columns is "- under HEADING, HEADING: TEXT"."""
         lines = []
         for note in self.all_notes:
-            line = note.text if isinstance(note, Note) else note
-            if isinstance(note, Note) and note.names_columns:
+            line = note.text
+            if note.names_columns:
                 headings = [c.heading for c in self.columns if c.key in note.columns]
                 line = f"- under {', '.join(headings)}: {line}"
             lines.append(line)
@@ -191,10 +187,9 @@ class Table:
         """Return a copy with only the columns at these indices, and without notes on the others."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
-        notes = list[str | Note]()
+        notes = []
         for note in self.notes:
-            columns_of_note = note.columns if isinstance(note, Note) else ()
-            if not columns_of_note or keys.intersection(columns_of_note):
+            if isinstance(note, str) or not note.columns or keys.intersection(note.columns):
                 notes.append(note)
         rows = [[row[k] for k in numbers] for row in self.rows]
         n_labels = sum(k < self.n_labels for k in numbers)
@@ -226,7 +221,7 @@ class Table:
             return self
         notes = list[str | Note]()
         for note in self.all_notes:
-            if isinstance(note, str) or not note.names_columns:
+            if not note.names_columns:
                 notes.append(note)
                 continue
             headings = [heading_of_empty[key] for key in note.columns if key in heading_of_empty]

@@ -73,7 +73,7 @@ def test_published_rows_beside_other_images_are_never_the_best():
         best = [row[0] for k, row in enumerate(table.rows) if table.printed_cells[k][column].best]
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert table.rows[2][0] == "HED (2015, published)" + " [bsds500-test]" * (not beside)
-        assert all(of.mark == "" for of in table.printed_cells[2])
+        assert all(of.numbers.mark == "" for of in table.printed_cells[2])
 
 
 def test_a_row_of_other_images_keeps_the_mark_of_its_ap_rule():
