@@ -249,12 +249,10 @@ def _count_all(
     """
     images, n_done = _CountedImages(), 0
     looks = list[Look]()  # maps of the first LOOKS images, to be checked for mistakes
-    # Workers get the plan without fields that they do not need or that cannot be pickled
-    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     stores = stored is not None
     hashes = stored.fingerprints if stored is not None else {}
     calls = (
-        _Call(item, short_plan, hashes.get(item.image_id, ""), k < LOOKS, stores)
+        _Call(item, plan, hashes.get(item.image_id, ""), k < LOOKS, stores)
         for k, item in enumerate(source)
     )
     with (

@@ -376,6 +376,10 @@ class Plan(RunKeywords):
         is_local = self.executor in (None, "thread", "process", "auto")
         object.__setattr__(self, "on_dask", not (is_local or isinstance(self.executor, Executor)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the plan without what processes do not need or what cannot be pickled."""
+        return {**self.__dict__, **dict.fromkeys(("progress", "executor", "out", "task", "groups"))}
+
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in an input folder, where it would be read as images.
 
