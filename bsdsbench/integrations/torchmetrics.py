@@ -34,7 +34,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, make_plan
-from bsdsbench.runs.streaming import image_records, numbered_id
+from bsdsbench.runs.streaming import image_records, numbered_id, warn_of_passes
 from bsdsbench.scores.counts import ImageRecord
 
 _LENGTH_BYTES = 8  # size of the integer that precedes a packed record and gives its length
@@ -125,8 +125,9 @@ class BenchmarkMetric(Metric):
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
-        Images without an id are numbered. Raises DataError if there are no images, if two different
-        images have the same id, or if the images cannot be read or scored together.
+        Images without an id are numbered, with a warning if they seem to be several epochs. Raises
+        DataError if there are no images, if two different images have the same id, or if the images
+        cannot be read or scored together.
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
@@ -140,6 +141,7 @@ class BenchmarkMetric(Metric):
                 raise _second_image(record.image_id)
         if not records:
             raise DataError("no images yet: call update before compute")
+        warn_of_passes(records)
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         run.verdict()  # raises for unusable files; its warnings do not matter during training

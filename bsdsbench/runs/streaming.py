@@ -136,13 +136,7 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet: call update before compute")
-        truths = [record.truth for record in self._records.values()]
-        n_different = len({*truths})
-        n_passes = len(truths) // n_different
-        is_repeated = 1 < n_different < len(truths) and truths == truths[:n_different] * n_passes
-        if is_repeated and all(name == numbered_id(k) for k, name in enumerate(self._records)):
-            fault = f"each ground truth came {n_passes} times, in the same order"
-            warn(InputWarning(f"{fault}: call reset between epochs, or give an image_id"))
+        warn_of_passes(self._records)
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
@@ -269,6 +263,17 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
                 "one image alone is (H, W)"
             )
     return list(zip(map(named_id, ids), preds, gts, strict=True))
+
+
+def warn_of_passes(records: Mapping[str, ImageRecord]) -> None:
+    """Give an InputWarning if images without ids are several passes over the same ground truths."""
+    truths = [record.truth for record in records.values()]
+    n_different = len({*truths})
+    n_passes = len(truths) // n_different
+    is_repeated = 1 < n_different < len(truths) and truths == truths[:n_different] * n_passes
+    if is_repeated and all(name == numbered_id(k) for k, name in enumerate(records)):
+        fault = f"each ground truth came {n_passes} times, in the same order"
+        warn(InputWarning(f"{fault}: call reset between epochs, or give an image_id"))
 
 
 def numbered_id(k: int) -> str:

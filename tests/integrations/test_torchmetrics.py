@@ -85,6 +85,11 @@ def test_images_of_one_id_are_refused_and_those_without_any_all_count():
         one.update(np.stack([soft, soft]), [gts, gts])  # a batch
         one.update(other, gts)
     found, expected = metric.evaluation(), stream.compute()
+    twice = BenchmarkMetric(PROTOCOL)
+    for _ in "ab":
+        twice.update([row[1] for row in images(2)], [row[2] for row in images(2)])
+    with pytest.warns(match="each ground truth came 2 times"):
+        twice.compute()
     assert found.image_ids == expected.image_ids
     assert found.boundary_score().ods.f == expected.boundary_score().ods.f
     with pytest.raises(DataError, match="im0"):
