@@ -48,17 +48,18 @@ def parsed(path):
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
 def imported(path):
     """Names of all modules a file imports, anywhere in it but for type checkers only."""
+    names = []
     for node in nodes(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             named = [f"{node.module}.{alias.name}" for alias in node.names]
             modules = [name for name in named if name in MODULES]
-            yield from modules
-            if len(modules) < len(named):
-                yield node.module
+            names += modules if len(modules) == len(named) else [*modules, node.module]
+    return names
 
 
 def nodes(tree):

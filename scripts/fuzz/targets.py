@@ -248,9 +248,13 @@ def text(rng: random.Random) -> bytes:
     """JSON of many, deep or long values."""
     count = min(rng.choice(SIZES), 3 * 10**6)
     few = min(count, 10**5)
-    lists = "0," * count + "0", "[" * few + "]" * few, "9" * few
-    many = json.dumps({"schema": "x" * count, **{str(k): {} for k in range(count // 10)}})
-    return rng.choice((*('{"a": [' + each + "]}" for each in lists), many)).encode()
+    made = (
+        lambda: '{"a": [' + "0," * count + "0]}",
+        lambda: '{"a": [' + "[" * few + "]" * few + "]}",
+        lambda: '{"a": [' + "9" * few + "]}",
+        lambda: json.dumps({"schema": "x" * count, **{str(k): {} for k in range(count // 10)}}),
+    )
+    return rng.choice(made)().encode()
 
 
 def lines(rng: random.Random) -> bytes:
