@@ -127,7 +127,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("invalid counts, expected a threshold and four pixel counts in a row")
-        if np.ptp(counts[:, 1]) > 0 == np.ptp(counts[:, 3]):
+        if np.ptp(counts[:, 1]) > 0 and np.ptp(counts[:, 3]) == 0:
             has = "sumR changes with the threshold and sumP does not"
             raise FaultError(f"{has}, expected the columns thresh cntR sumR cntP sumP")
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
