@@ -211,9 +211,12 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
     shells, near, outline: the counts of `_count_boundaries`, with a row for each class
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
+    objects (n, 3 + M), absent (M,): only if `opt.mean` is "sequences", of each object its number,
+        its pixels in pred and in gt, and its measures; and the measures of an object that is in
+        neither map
 
-    If `opt.mean` is "sequences", `_object_counts` are added. If all pixels are void, no measure is
-    defined. Raises DataError if an array does not fit the options.
+    If all pixels are void, no measure is defined. Raises DataError if an array does not fit the
+    options.
     """
     # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both.
     # The class and the number of each label follow
@@ -240,34 +243,18 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
         np.add.at(counts[name], class_of, rows)
     if opt.mean == "sequences":
-        counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
+        if ids is None or opt.classes or opt.divisor:
+            raise DataError(
+                "contour.mean='sequences': expected objects without classes",
+                fix=Setting("contour.unit", "id", "numbered objects"),
+            )
+        # The values of overlaps (such as IoU) and of distances of empty masks, by convention
+        overlap, distance = CONVENTIONS[opt.empty].both_empty
+        names = [name for name, _ in opt.measures().values()]
+        absent = [distance if TABLE[name].is_distance else overlap for name in names]
+        counts["objects"] = np.column_stack([ids, compared.areas[:, 1:], values])
+        counts["absent"] = np.array(absent, np.float64)
     return Counts(**counts)
-
-
-def _object_counts(
-    ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
-) -> dict[str, NDArray[np.generic]]:
-    """Return the counts of one frame from which means over the frames of a sequence are computed.
-
-    ids (n,): the number of each object in the files, or None if objects are not paired by number.
-    areas (n, 2): the number of pixels of each object in pred, and in gt.
-    values (n, M): the measures of each object, in the order of `opt.measures()`.
-
-    Returns `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures of an
-    object that is in neither map. Raises DataError unless objects are paired by number and have no
-    classes.
-    """
-    if ids is None or opt.classes or opt.divisor:
-        raise DataError(
-            "contour.mean='sequences': expected objects without classes",
-            fix=Setting("contour.unit", "id", "numbered objects"),
-        )
-    # By the user's convention, the value of overlaps (such as IoU) and of distances of empty masks
-    overlap, distance = CONVENTIONS[opt.empty].both_empty
-    names = [name for name, _ in opt.measures().values()]
-    absent = [distance if TABLE[name].is_distance else overlap for name in names]
-    objects = np.column_stack([ids, areas, values])
-    return {"objects": objects, "absent": np.array(absent, np.float64)}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
