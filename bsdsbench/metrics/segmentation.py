@@ -28,7 +28,6 @@ from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.columns import class_means
 from bsdsbench.metrics.contour.pairs import (
-    Instances,
     find_instances,
     match_regions,
     overlaps_of_classes,
@@ -85,7 +84,18 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         pred_class, gt_class, pixels, _ = overlaps_of_classes(pred, gt, params)
     else:
         instances = find_instances(pred, gt, params)
-        counts = _count_instances(instances, params)
+        pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
+        # Predictions are not counted if more than half of them is on void pixels or a crowd
+        is_false = instances.excused <= _MOST_EXCUSED
+        is_false[pairs.pred] = False
+        paired = instances.gt.class_of[pairs.gt]
+        missed = np.delete(instances.gt.class_of, pairs.gt)
+        counts = {
+            "tp": np.bincount(paired, minlength=n),
+            "fp": np.bincount(instances.pred.class_of[is_false], minlength=n),
+            "fn": np.bincount(missed, minlength=n),
+            "iou_sum": np.bincount(paired, pairs.iou, n).astype(np.float64),
+        }
         # The class of the instance in each overlap; -1 (none) indexes the appended class -1
         pred_class = np.append(instances.pred.class_of, -1)[instances.pred.of_overlap]
         gt_class = np.append(instances.gt.class_of, -1)[instances.gt.of_overlap]
@@ -95,25 +105,6 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
     return Counts(confusion=confusion, **counts)
-
-
-def _count_instances(instances: Instances, params: LabelOptions) -> dict[str, Map]:
-    """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
-
-    Returns the counts (C,) of `segmentation_counts`. Predictions on void pixels are not counted.
-    """
-    pred, gt, n_classes = instances.pred, instances.gt, len(params.class_names)
-    pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
-    # `excused`: the share of a predicted instance on void pixels or a crowd (unnumbered objects)
-    is_false = instances.excused <= _MOST_EXCUSED
-    is_false[pairs.pred] = False
-    paired, missed = gt.class_of[pairs.gt], np.delete(gt.class_of, pairs.gt)
-    return {
-        "tp": np.bincount(paired, minlength=n_classes),
-        "fp": np.bincount(pred.class_of[is_false], minlength=n_classes),
-        "fn": np.bincount(missed, minlength=n_classes),
-        "iou_sum": np.bincount(paired, pairs.iou, n_classes).astype(np.float64),
-    }
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:

@@ -114,9 +114,13 @@ class WireframeMetric(Metric[WireframeOptions]):
         counts["lines"] = _match_lines(lines, _to_grid(lines.ends, grid), gt_ends)
         counts["n_lines"] = float(len(gt_ends))
         if lines.junctions is not None and gt_lines.junctions is not None:
-            gt_junctions = _to_grid(gt_lines.junctions[:, :2], gt_grid)
-            counts["junctions"] = _match_junctions(lines.junctions, grid, gt_junctions)
+            gt_junctions = _to_grid(gt_lines.junctions[:, :2], gt_grid)  # row and column, (M, 2)
             counts["n_junctions"] = float(len(gt_junctions))
+            if len(gt_junctions):  # otherwise none is counted, as in L-CNN's program
+                best_first = lines.junctions[np.argsort(-lines.junctions[:, 2], kind="stable")]
+                offsets = _to_grid(best_first[:, :2], grid)[:, None] - gt_junctions  # (J, M, 2)
+                is_hit = _find_hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
+                counts["junctions"] = np.column_stack([best_first[:, 2], is_hit])
         return counts
 
     def symptoms(
@@ -183,23 +187,6 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     return np.column_stack([lines.scores[:n_lines], is_hit])
 
 
-def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
-    """Match predicted junctions to annotated ones, in descending order of score.
-
-    junctions (N, 3): row and column in cells of `grid` (rows, columns), and score.
-    annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
-
-    Each gets a row (N, 4), as in `_match_lines`, for JUNCTION_THRESHOLDS. If nothing is annotated,
-    the predictions are not counted, as in L-CNN's program, and the array is (0, 4).
-    """
-    if not len(annotated):
-        return np.zeros((0, 4))
-    best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
-    offsets = _to_grid(best_first[:, :2], grid)[:, None] - annotated  # (N, M, 2)
-    is_hit = _find_hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
-    return np.column_stack([best_first[:, 2], is_hit])
-
-
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
@@ -255,8 +242,7 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     """Compute interpolated average precision at three distance thresholds for S data sets.
 
-    predictions (N, L, 4): the rows of N images from `_match_lines` or `_match_junctions`, padded
-        with rows of NaN.
+    predictions (N, L, 4): the counts `lines` or `junctions` of N images, padded with rows of NaN.
     n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
 
     The predictions of all images are ranked together by score; equal scores keep the images' order.

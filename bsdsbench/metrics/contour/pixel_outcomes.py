@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair
@@ -45,12 +44,17 @@ def draw_classes(
     # The drawings: name -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
-    columns = [_outcomes(pair, class_of, k).ravel() for k in parts.values()]
-    outcomes = np.stack(columns, axis=1)  # (pixels, drawings), a `PixelClass`, or 0 for no object
-    n_right, n_other, n_false, n_missed = (
-        (outcomes == code).sum(axis=0)  # (drawings,)
-        for code in (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
-    )
+    codes = (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
+    columns = []
+    for k in parts.values():
+        is_wanted = np.ones(class_of.size, bool) if k is None else class_of == k
+        is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
+        in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
+        is_right = in_pred & (pair.pred == pair.gt)
+        conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
+        columns.append(np.select(conditions, np.array(codes, np.uint8), np.uint8(0)).ravel())
+    outcomes = np.stack(columns, axis=1)  # (pixels, drawings), 0 for no object
+    n_right, n_other, n_false, n_missed = ((outcomes == code).sum(axis=0) for code in codes)
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
     marks = tuple(errors.get(k) for k in parts.values())
@@ -59,23 +63,6 @@ def draw_classes(
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
     changes = changes_of(outcomes, pair.shape)
     return OverlaySteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
-
-
-def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
-    """Classify each pixel by whether the maps have the same object there, uint8 (H, W).
-
-    number: the class whose objects are considered, or None for all classes.
-
-    MATCHED is the same object, OTHER different objects, FALSE and MISSED an object in `pred` or
-    `gt` only, 0 no object.
-    """
-    is_wanted = np.ones(class_of.size, bool) if number is None else class_of == number
-    is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
-    in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
-    is_right = in_pred & (pair.pred == pair.gt)
-    conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
-    codes = [PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED]
-    return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
 
 
 def _largest_errors(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.scores.counts import Stack
@@ -148,27 +148,15 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
         n_objects = int(stack["n_objects"][frames[0]])
         values = tracks[frames, :n_objects]  # (frames, objects, M)
         recall = weighted_mean(times, values > _RECALLED)
-        decay = _decay(times, values, position, n_kept)
+        # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both
+        # quarters beside it. As in DAVIS' code, they are rounded, halves up, as numbers from 1
+        limits = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1
+        is_first, is_last = position <= limits[1], position >= limits[3]  # quarter
+        first_mean = weighted_mean(times, np.where(is_first[:, None, None], values, np.nan))
+        last_mean = weighted_mean(times, np.where(is_last[:, None, None], values, np.nan))
+        decay = first_mean - last_mean
         statistics.append(np.stack([weighted_mean(times, values), recall, decay]))
     of_objects = np.concatenate(statistics, axis=2)  # of all sequences
     mean, recall, decay = defined_mean(of_objects, axis=2)  # over objects, without NaN
     n_defined = (~np.isnan(of_objects[0])).any(axis=2).sum(axis=1)  # objects with a mean
     return {"mean": mean, "recall": recall, "decay": decay, "objects": n_defined.astype(np.float64)}
-
-
-def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
-    """Compute the mean of each object's measures over the first quarter minus that over the last.
-
-    weights (S, F): how often each of F frames occurs in each of S data sets.
-    values (F, objects, M): the measures of each object in each frame.
-    position (F,): the index of each frame in the sequence, which has n_frames >= F frames.
-
-    Returns float64 (S, objects, M), with NaN where a quarter has no value.
-    """
-    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both adjacent
-    # quarters. As in DAVIS' code, they are counted from 1 when they are rounded, halves up
-    limits = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
-    is_first, is_last = position <= limits[1], position >= limits[3]
-    first_mean = weighted_mean(weights, np.where(is_first[:, None, None], values, np.nan))
-    last_mean = weighted_mean(weights, np.where(is_last[:, None, None], values, np.nan))
-    return first_mean - last_mean
