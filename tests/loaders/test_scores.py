@@ -81,8 +81,9 @@ def test_ids_are_distinct(tmp_path):
     ("text", "words"),
     [
         ("label,other\n1,2\n", "label, other"),
-        ("label,y,score\n1,2,3\n", r"label, y, score.*\(keep one of label, y\)"),
-        ("y_true,y_pred,y_prob\n1,1,0.7\n", r"\(keep one of y_pred, y_prob\)"),
+        ("label,y,score\n1,2,3\n", r"label, y, score.*\(keep one of label, y: the truth\)"),
+        ("y_true,y_pred,y_prob\n1,1,0.7\n", r"y_pred, y_prob: the score of the positive class\)"),
+        ("label,prediction,confidence\n1,0,0.7\n", "keep one of prediction, confidence: the score"),
         ("a\n1\n", "columns a,"),
         ("1,x\n1,2\n", "line 1: 'x'"),
         (" \n\n", "no rows"),

@@ -26,7 +26,7 @@ _EXPECTED = "expected a label and a score in each row"
 # The names of the label column and of the score column
 _LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
 _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
-_SCORE_NAMES |= {"proba", "probability", "logit", "confidence"}
+_SCORE_NAMES |= {"proba", "probability", "logit", "confidence", "prediction", "predicted", "output"}
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
 _METHOD_NAMES = ("method", "methods", "model", "classifier", "algorithm")
@@ -166,7 +166,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
             same = max(label_columns, score_columns, key=len)  # such as y_pred and y_prob
-            fix = f"keep one of {listed([names[k] for k in same])}" if len(same) > 1 else ()
+            kept = "the score of the positive class" if same is score_columns else "the truth"
+            fix = f"keep one of {listed([names[k] for k in same])}: {kept}" if len(same) > 1 else ()
             raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
     for name in (count, cluster):
         if name is not None and name not in names:
