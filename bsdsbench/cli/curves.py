@@ -13,15 +13,7 @@ import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import (
-    command,
-    is_given,
-    keywords_of,
-    print_json,
-    refuse_given,
-    say,
-    show_tables,
-)
+from bsdsbench.cli.shared import is_given, print_json, refuse_given, say, show_tables
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
@@ -207,7 +199,7 @@ class _CurvesArguments(opt.Options):
     output_format: str = opt.format_option("table", "csv", "json")
 
 
-@command
+@opt.command
 def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
@@ -235,7 +227,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
     if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
-        settings = keywords_of(args, ("kind", "ties"))
+        settings = opt.keywords_of(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
@@ -369,7 +361,7 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
             raise DataError("labels below 0, expected the number of positives in each row")
         # A number for all rows, or the column of the file that has one for each
         instances: Any = args.instance_count if sample.counts is None else sample.counts
-        options = keywords_of(args, ("num_thresholds", "strict"))
+        options = opt.keywords_of(args, ("num_thresholds", "strict"))
         curve = curves.threshold_curve(
             sample.labels, sample.scores, instance_count=instances, **options
         )
@@ -378,7 +370,7 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
-            options = keywords_of(args, common + special[axes])  # {name of an option: value}
+            options = opt.keywords_of(args, common + special[axes])  # {name of an option: value}
             compute = getattr(curves, axes)  # the function `pr`, `roc` or `det`
             curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
     points = points_of(curves_by_axes[all_axes[0]])
@@ -433,7 +425,7 @@ def _draw_figure(target: str, curves: Sequence[NamedCurve], args: _CurvesArgumen
     else:
         # With --kind both, the last curve is the PR curve, which can be converted to ROC
         drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
-    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
+    options = opt.keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
     options |= {"spaces": _AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
     plot_spaces(drawn, target, **options)
 
