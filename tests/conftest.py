@@ -242,6 +242,19 @@ def small_pictures():
         yield
 
 
+@pytest.fixture
+def brief_search(monkeypatch):
+    """A search for settings ends after a fifth of its seconds, of which the command takes no
+    fewer than one."""
+    from bsdsbench.diagnosis.explain import Search
+
+    class Brief(Search):
+        def __init__(self, run, name, values, sources, seconds, *more):
+            super().__init__(run, name, values, sources, seconds / 5, *more)
+
+    monkeypatch.setattr("bsdsbench.diagnosis.explain.Search", Brief)
+
+
 @pytest.fixture(autouse=True)
 def _close_figures():
     """Displays register with pyplot, which warns of twenty open figures."""

@@ -83,7 +83,7 @@ def few_samples(monkeypatch):
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.usefixtures("few_samples", "small_pictures")
+@pytest.mark.usefixtures("few_samples", "brief_search", "small_pictures")
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 @pytest.mark.parametrize(
     "page",
@@ -119,7 +119,7 @@ HAVE = re.findall(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("few_samples", "small_pictures")
+@pytest.mark.usefixtures("few_samples", "brief_search", "small_pictures")
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 @pytest.mark.parametrize("call", HAVE)
 def test_what_one_has_gives_what_one_wants(call, tmp_path, monkeypatch):

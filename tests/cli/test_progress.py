@@ -38,6 +38,7 @@ def words(tmp_path_factory):
     }
 
 
+@pytest.mark.usefixtures("brief_search")
 @pytest.mark.parametrize("verb", CALLED)
 def test_it_says_how_far_it_is(verb, words, monkeypatch):
     told = []
