@@ -9,9 +9,9 @@ import bsdsbench as bb
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.detectors.nms_folder import nms_files
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions
+from tests.helpers.crops import crops
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
@@ -50,8 +50,11 @@ def test_runs_on_other_ground_truth_are_not_compared(metric):
     assert any("ground truth of image 'a'" in note for note in forced.notes)
 
 
+SIX = ("fruit1", "herd2", "lake1", "leaves1", "reef1", "town1")
+
+
 def test_nms_is_said_and_not_punished(tmp_path):
-    raw, gt = sample_results("structure-tensor-raw"), sample_ground_truth()
+    raw, gt = crops(tmp_path, "structure-tensor-raw", SIX)
     nms_files(raw, tmp_path / "thin", TEN)
     before = replace(counted(tmp_path / "thin", gt, TEN), name="before")
     by_flag = replace(counted(raw, gt, TEN.replace(nms=True)), name="flag")

@@ -44,9 +44,12 @@ def matched_classes(maps):
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(tmp_path_factory):
     where = sample_results("canny"), sample_ground_truth()
-    return bb.evaluate(*where, bb.Protocol("bsds500").replace(thresholds=17), workers=1)
+    three = tmp_path_factory.mktemp("three") / "ids"
+    three.write_text("fruit1\nherd2\nlake1")
+    protocol = bb.Protocol("bsds500").replace(thresholds=17)
+    return bb.evaluate(*where, protocol, split_file=three, workers=1)
 
 
 @pytest.mark.parametrize("errors", [False, True])
