@@ -37,7 +37,8 @@ from numpy.typing import ArrayLike
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
-from bsdsbench.metrics.base import DrawsPixels, HumanForm, Metric, ScoreTree
+from bsdsbench.metrics.base import Metric, ScoreTree
+from bsdsbench.metrics.optional import DrawsPixels, HumanForm
 from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation

@@ -22,6 +22,7 @@ from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
+from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.nms_recipes import RECIPES
 from bsdsbench.protocol.protocol import Protocol
@@ -213,7 +214,7 @@ def _apply_rules(
     if not run.records:  # read from official result files, which have no counts of single images
         curve = extended = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
-        extended = registry.get(metric).with_whole_image(curve, run.stack(metric))
+        extended = whole_curve(registry.get(metric), curve, run.stack(metric))
         # Lists of segmentations, whose thresholds are 1, 2, ..., have no such point
         if is_boundary and not extended.whole_image and curve.thresholds[-1] <= 1:
             with suppress(DataError):  # without ground truth the curve stays as it is

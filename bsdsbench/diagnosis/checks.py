@@ -31,7 +31,8 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Grouping, Pair
 from bsdsbench.loaders.reading import Kind, Readings
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric, Symptom
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sanity
 from bsdsbench.runs.sources import FileItem
@@ -113,7 +114,7 @@ class Findings(list[Finding]):
 
 
 # code -> (level, message, remedies). Metrics other than boundary define their own symptoms
-# (`Metric.symptoms`).
+# (`Diagnosed.symptoms`).
 # fmt: off
 CHECKS = {
     "names": (ERROR, "{preds} are named {longer!r}, where * is the id",

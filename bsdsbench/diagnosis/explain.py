@@ -28,6 +28,7 @@ from bsdsbench.diagnosis.causes import CountingChange
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.references import REF_PREFIX
@@ -376,7 +377,7 @@ class Search:
             run_curve = run_curves[0]
             # Some AP rules need the point at threshold 0, where every pixel is predicted. If a
             # boundary run's own counts lack it, and AP has a target, count it from the ground truth
-            extended = self.metric.with_whole_image(run_curve, stack)  # if counted
+            extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
             are_boundaries = self.metric.reads == "annotators" and "matches" in stack
             lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
             if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:

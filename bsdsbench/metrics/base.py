@@ -14,36 +14,25 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import (
-    DataError,
-    Fix,
-    InputWarning,
-    ProtocolError,
-    describe_unexpected,
-    with_file_of_side,
-)
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, with_file_of_side
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
-from bsdsbench.metrics.columns import AT_ODS as AT_ODS
-from bsdsbench.metrics.columns import ERROR_COLUMNS as ERROR_COLUMNS
-from bsdsbench.metrics.columns import IMAGES as IMAGES
-from bsdsbench.metrics.columns import Column as Column
-from bsdsbench.metrics.columns import ScoreTree as ScoreTree
-from bsdsbench.metrics.columns import image_means
-from bsdsbench.metrics.pixel_steps import OverlaySteps
+from bsdsbench.metrics.optional import Arrays as Arrays
+from bsdsbench.metrics.optional import CompletesScore, HumanForm, LinksImages
+from bsdsbench.metrics.optional import Symptoms as Symptoms
+from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import IGNORE, defaults_of, record_of
 from bsdsbench.protocol.protocol import READ, Protocol, captions
 from bsdsbench.scores.counts import (
-    NO_EVIDENCE,
     Counts,
-    Evidence,
     ImageRecord,
     MatchCounts,
     Score,
@@ -56,16 +45,13 @@ from bsdsbench.scores.counts import (
     value_at,
 )
 from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.error_scores import COUNTED, error_scores
-from bsdsbench.scores.ratios import Weights, weighted_sum
+from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
+from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
-OptIn = TypeVar("OptIn", contravariant=True)  # the same, in typing protocols
-Arrays = Mapping[str, ArrayLike]  # the counts of an image: name -> array
-Texts = Iterator[tuple[str, str]]  # (file name, text)
-Symptom = tuple[str, str, Fix]  # (short code of the problem, its description, the suggested fix)
-Symptoms = Iterator[Symptom]
+ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
 Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that adds further arrays
+AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _BLOCK = 128  # images that are scored individually in one call, with the weights eye(128)
 
 # `Metric.reads` -> (kind of ground truth, kinds of predictions with the default first)
@@ -92,6 +78,93 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of score tables: a score, and how it is shown.
+
+    Parameters
+    ----------
+    key : str
+        The path of the score in the result of `scores`, such as "ap" or "ods.threshold". The path
+        of a point of a curve, such as "ods", stands for the F-measure of this point.
+    heading, short : str
+        The heading of the column, and a shorter one for narrow tables.
+    lower : bool
+        True if smaller values are better.
+    digits : int
+        Decimals in the table of one run; tables of several runs show one fewer.
+    shown : str
+        "always", "own" (only in the table of one run), "several" (only in tables of several runs)
+        or "never" (only in files and gates).
+    score : bool
+        False for values that are not scores, such as a threshold or a number of images.
+    undefined : str
+        The reason why the score can be undefined, for a note under the table.
+    quantity : str
+        The name under which papers report the score. `explain` compares a reported number with all
+        columns of the same quantity.
+
+    Examples
+    --------
+    >>> Column("ods", "ODS").digits
+    4
+    """
+
+    key: str
+    heading: str
+    short: str = ""
+    lower: bool = False
+    digits: int = 4
+    shown: str = "always"
+    score: bool = True
+    undefined: str = "nothing in these images defines it"
+    quantity: str = ""
+
+
+# score -> unit -> (S, 2): the number of values that the mean includes, and the number of all values
+Over = dict[str, dict[str, NDArray[Any]]]
+
+
+def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
+    """Build the entry "over" of `scores`: how many values each mean includes, out of how many.
+
+    counts: score -> (number of values included, number of all values), each (S,) or a number.
+
+    Returns score -> `unit` -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
+    """
+    entry = {}
+    for score, (n_included, n_all) in counts.items():
+        pair = np.broadcast_arrays(n_included, n_all)
+        entry[score] = {unit: np.stack(pair, axis=-1)}  # (S, 2)
+    return entry
+
+
+def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
+    """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
+
+    weights (S, N): how often each image occurs in each of S data sets.
+    values: score -> (N,). If there are any, the result also has the entry "over".
+    """
+    if not values:
+        return {}
+    table = np.column_stack(list(values.values()))  # (N, scores)
+    means = weighted_mean(weights, table)  # (S, scores)
+    n_defined, n_images = weighted_sum(weights, ~np.isnan(table)), weights.sum(axis=1)
+    scores: dict[str, Any] = {name: means[:, k] for k, name in enumerate(values)}
+    counts = {name: (n_defined[:, k], n_images) for k, name in enumerate(values)}
+    return {**scores, "over": over("images", counts)}
+
+
+def class_means(values: Mapping[str, F8]) -> ScoreTree:
+    """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
+
+    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over".
+    """
+    counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
+    means = {name: defined_mean(v) for name, v in values.items()}
+    return {**means, "over": over("classes", counts)}
+
+
 @frozen
 class FilesRead:
     """What a metric expects in prediction and ground-truth files, given its options."""
@@ -114,10 +187,34 @@ class VoidOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
+# The scores by class of error, with keys such as "error.absent". There are classes of missed pixels
+# (MISSED, such as "absent"), of false pixels (FALSE, such as "duplicate"), and of annotated pixels
+# by the annotators who agree (AGREEMENT, such as "alone")
+ERROR_COLUMNS = tuple(
+    Column(
+        f"{group}.{name}",
+        heading.format(name.replace("_", " ")),
+        lower=group != "agreement",
+        shown="never",
+    )
+    for group, names, heading in (
+        ("error", MISSED, "{} (of annotated)"),
+        ("error", FALSE, "{} (of predicted)"),
+        ("error_share", MISSED, "{} (of missed)"),
+        ("error_share", FALSE, "{} (of false)"),
+        ("agreement", AGREEMENT, "recall, drawn by {}"),
+        ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
+        ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
+    )
+    for name in names
+)
+IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
+
+
 class Metric(ABC, Generic[Opt]):
     """The base class of metrics. Instances have no state; the registry makes one of each class.
 
-    `HumanForm` and `DrawsPixels` are what a metric may offer beyond these methods.
+    Optional methods, such as drawing pixels, are typing protocols in `bsdsbench.metrics.optional`.
 
     Examples
     --------
@@ -239,41 +336,7 @@ class Metric(ABC, Generic[Opt]):
         """Return what the metric expects in the files, given these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
-    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Symptoms:
-        """Yield (code, problem, fix) for each likely mistake in an image that can be evaluated."""
-        return iter(())
-
-    def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
-    ) -> Texts:
-        """Yield (file name, text) for each additional file in the folder of a run."""
-        return iter(())
-
     # Few subclasses override the following methods.
-
-    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores in the official program's tables (file name -> array), if any."""
-        return None
-
-    def label_evidence(self, labels: Map, opt: Opt, truth: bool) -> Evidence:
-        """Return what tells the meaning of labels, of a map (H, W) of the truth or predicted."""
-        return NO_EVIDENCE
-
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: Opt) -> list[InputWarning]:
-        """Return warnings about the counts of a set; raise DataError if they give no scores."""
-        return []
-
-    def link_images(self, stack: Stack) -> Stack:
-        """Return the stack after adding to each image what its score needs from other images."""
-        return stack
-
-    def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """Return the scores of a data set, as far as they differ from those of resamples."""
-        return scores
-
-    def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve, extended by the point at which every pixel is predicted if known."""
-        return curve
 
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
@@ -461,11 +524,12 @@ class Metric(ABC, Generic[Opt]):
         n = len(stack[min(stack.keys() - self.shared)])  # any array with an image axis will do
         once = np.ones((1, n), np.int64)
         scores = {**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n}
-        return Score(self.complete(scores, stack))
+        return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield `all_scores` of the next images, 128 at a time, each as a data set of its own."""
-        stack = self.link_images(stack)
+        if isinstance(self, LinksImages):
+            stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
@@ -473,24 +537,6 @@ class Metric(ABC, Generic[Opt]):
                 block[name] = stack[name][first : first + _BLOCK]
             weights = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, weights, protocol)
-
-
-@typing.runtime_checkable
-class HumanForm(typing.Protocol[OptIn]):
-    """A metric that can compare annotators: the human performance in precision-recall plots."""
-
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
-        """Evaluate each of at least two annotators against the others."""
-
-
-@typing.runtime_checkable
-class DrawsPixels(typing.Protocol[OptIn]):
-    """A metric that classifies pixels for overlays by itself, without a `counter`."""
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
-    ) -> OverlaySteps:
-        """Classify each pixel as correct, false or missed, consistently with `count`."""
 
 
 class ValuesMetric(Metric[Opt]):

@@ -19,9 +19,8 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, one_map
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.columns import image_means
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_ratio

@@ -36,17 +36,10 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.formats.depth_files import binarise_matte
 from bsdsbench.loaders.reading import binarise
-from bsdsbench.metrics.base import (
-    IMAGES,
-    Arrays,
-    Column,
-    Counter,
-    ScoreTree,
-    Symptoms,
-    ValuesMetric,
-)
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, ScoreTree, ValuesMetric
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.outlines import pixel_distances
+from bsdsbench.metrics.optional import Symptoms
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack

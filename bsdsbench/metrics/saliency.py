@@ -37,8 +37,7 @@ from bsdsbench.images import (
     unit,
     without_void,
 )
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree
-from bsdsbench.metrics.columns import image_means
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
 from bsdsbench.metrics.matches import warn_of_mask
 from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option

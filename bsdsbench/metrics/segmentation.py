@@ -25,8 +25,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import Map
-from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.columns import class_means
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
     find_instances,
     match_regions,

@@ -33,11 +33,11 @@ from bsdsbench.loaders.labels import (
     seg2bdry,
     train_id_options,
 )
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree
+from bsdsbench.metrics.base import IMAGES, Column, Counter, FilesRead, ScoreTree, class_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.columns import class_means
 from bsdsbench.metrics.label_maps import GT_SIDE, PRED_SIDE, as_label_map, box_around
 from bsdsbench.metrics.label_metric import refuse_other_numbering
+from bsdsbench.metrics.optional import Arrays
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,

@@ -22,8 +22,9 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import DrawsPixels, Metric
+from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
+from bsdsbench.metrics.optional import DrawsPixels
 from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps
 from bsdsbench.plotting import style
 from bsdsbench.protocol.fields import listed_values

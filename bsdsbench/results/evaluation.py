@@ -21,6 +21,7 @@ from bsdsbench.loaders.reading import check_all_values
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
+from bsdsbench.metrics.optional import ChecksSet
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task
@@ -273,8 +274,9 @@ class Evaluation(TabularResult):
         readings = [metric.readings(self.protocol, kind) for metric in readers]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
-            options = metric.options_of(self.protocol)
-            warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
+            if isinstance(metric, ChecksSet):  # it checks the counts of all images together
+                options = metric.options_of(self.protocol)
+                warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
         return warnings
 
     @cached_property

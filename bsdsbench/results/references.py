@@ -27,6 +27,7 @@ from bsdsbench.io import errors_naming
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.sharing import unpack_counts
@@ -161,7 +162,7 @@ def official_run(path: Path) -> RunArguments:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):
             for metric in map(registry.get, registry.names()):
-                scores = metric.reported(tables)
+                scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
     return {

@@ -43,6 +43,7 @@ from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import Counts, Evidence, ImageRecord, Score, Sides, counts_of
@@ -274,6 +275,8 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
             for stale in out.glob(pattern):
                 stale.unlink()
         for metric in map(registry.get, run.metrics):
+            if not isinstance(metric, ResultFiles):
+                continue
             score, stack = run.score(metric.name), run.stack(metric.name)
             options = metric.options_of(run.protocol)
             files = metric.files(score, run.image_ids, stack, run.protocol, options)

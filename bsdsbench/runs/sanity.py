@@ -19,7 +19,8 @@ from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Sett
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import lone_white
 from bsdsbench.loaders.reading import DARKER
-from bsdsbench.metrics.base import Metric, Symptom
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.thumbnails import (
     CLEARLY_BETTER,
@@ -118,7 +119,7 @@ def find_symptoms(
     for metric in metrics:
         has_regions |= metric.segmentations
         opt = metric.options_of(protocol)
-        if metric.fits(pred, gt, opt):
+        if isinstance(metric, Diagnosed) and metric.fits(pred, gt, opt):
             yield from metric.symptoms(pred, gt, protocol, opt)
     if has_regions:
         for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
@@ -423,7 +424,7 @@ def evidence_of(
             values |= _polarity(pred, gt, protocol)
         pred_file = pred.path.name if pred.path else pred.image_id
         pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred_file)
-    if metric.reads == "classes":
+    if metric.reads == "classes" and isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
             gt_evidence = gt_evidence | metric.label_evidence(gt.labels, options, truth=True)

@@ -8,8 +8,24 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column, DrawsPixels, HumanForm, Metric, ValuesMetric
-from bsdsbench.metrics.columns import over
+from bsdsbench.metrics.base import (
+    Column,
+    Metric,
+    ValuesMetric,
+    over,
+)
+from bsdsbench.metrics.optional import (
+    ChecksSet,
+    CompletesScore,
+    CurveOfPixels,
+    Diagnosed,
+    DrawsPixels,
+    HumanForm,
+    LinksImages,
+    OfficialTables,
+    ResultFiles,
+    ShowsLabels,
+)
 from bsdsbench.scores.counts import Score, counts_by_image, value_at
 from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
 
@@ -99,35 +115,28 @@ def test_images_own_values_of_many_images():
 
 OFFERED = {
     HumanForm: {"boundary", "region"},
+    OfficialTables: {"boundary", "region"},
+    ResultFiles: {"boundary", "region", "semantic", "crispness", "occlusion"},
     DrawsPixels: {
         *("pixel", "aiu", "saliency", "calibration", "topology", "ccq"),
         *("contour", "segmentation", "instances"),
     },
-    "reported": {"boundary", "region"},
-    "files": {"boundary", "region", "semantic", "crispness", "occlusion"},
-    "symptoms": {
+    Diagnosed: {
         *("region", "wireframe", "contour", "segmentation", "instances", "depth"),
         *("topology", "ccq", "calibration"),
     },
-    "label_evidence": {"semantic", "contour", "segmentation", "instances"},
-    "check_set": {"superpixel", "contour"},
-    "with_whole_image": {"pixel"},
-    "link_images": {"contour"},
-    "complete": {"semantic"},
+    ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
+    ChecksSet: {"superpixel", "contour"},
+    CurveOfPixels: {"pixel"},
+    LinksImages: {"contour"},
+    CompletesScore: {"semantic"},
 }
 
 
-def offers(metric, kind):
-    """Whether a metric is of an optional form, or has a method of its own."""
-    if isinstance(kind, type):
-        return isinstance(metric, kind)
-    return getattr(type(metric), kind) is not getattr(Metric, kind)
-
-
-@pytest.mark.parametrize("kind", OFFERED, ids=lambda kind: getattr(kind, "__name__", kind))
+@pytest.mark.parametrize("kind", OFFERED, ids=lambda kind: kind.__name__)
 def test_a_metric_offers_what_its_class_has(kind):
-    assert not offers(SHARE, kind)
-    assert {name for name in registry.BUILT_IN if offers(registry.get(name), kind)} == (
+    assert not isinstance(SHARE, kind)
+    assert {name for name in registry.BUILT_IN if isinstance(registry.get(name), kind)} == (
         OFFERED[kind]
     )
 

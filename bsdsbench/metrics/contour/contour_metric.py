@@ -26,8 +26,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree
-from bsdsbench.metrics.columns import over
+from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, over
 from bsdsbench.metrics.contour import sequences
 from bsdsbench.metrics.contour.measures import TABLE, davis_radius, dice, iou, label_values
 from bsdsbench.metrics.contour.outlines import PIXELS, Compared
