@@ -34,9 +34,10 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     the larger of two, "auto" by the values. If a class is missing, or if "auto" leaves out labels
     of 0, an InputWarning is given.
 
-    Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
-    the labels do not fit `reading` or are one-hot, or if the absolute value of an integer score
-    exceeds 2**53. Labels (n, C) are one-hot if C is 2 or the scores are probabilities of C classes.
+    Raises ShapeError if the sizes, or the shapes of maps, differ. Raises DataError if a value is
+    NaN or not a number, if the labels do not fit `reading` or are one-hot, or if the absolute value
+    of an integer score exceeds 2**53. Labels (n, C) are one-hot if C is 2 or the scores are
+    probabilities of C classes.
     """
     table, probabilities = given_array(labels, "labels"), given_array(scores, "scores")
     if table.ndim == 2 < table.size and table.shape[1] > 1 and (table.sum(axis=1) == 1).all():
@@ -45,6 +46,10 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
             has = f"labels: one-hot, of shape {table.shape}"
             fix = "labels[:, 1] and scores[:, 1] for class 1"
             raise DataError(f"{has}, expected one per sample", fix=fix)
+    axes, other_axes = ([n for n in a.shape if n > 1] for a in (table, probabilities))
+    if axes != other_axes and min(len(axes), len(other_axes)) > 1:  # such as a transposed map
+        has = f"labels: shape {table.shape}, scores: shape {probabilities.shape}"
+        raise ShapeError(f"{has}, expected the same")
     y = _flat_numbers(table, "labels")
     s = _flat_numbers(probabilities, "scores")
     _check_same_size(labels=y, scores=s)

@@ -49,7 +49,7 @@ def test_curves_of_any_kind_meet():
         ("precision: of type list", lambda: curves.pr_to_roc([[1], [1, 2]], [1], 1, 1)),
         ("level: 'x'", lambda: curves.delong(LABELS, SCORES, SCORES, level="x")),
         (
-            "clusters: cannot be sorted",
+            "clusters: 1 missing",
             lambda: curves.delong(LABELS, SCORES, SCORES, clusters=[None, *"abcdefg"]),
         ),
     ],

@@ -28,6 +28,12 @@ def test_labels_mean(case):
     assert (found[0].tolist(), found[1].tolist()) == (positive, negative)
 
 
+def test_maps_of_any_shape_are_flattened():
+    maps = np.eye(3)[:, :2]
+    for shape in ((1, 3, 2), (6,), (3, 2, 1)):
+        assert read_samples(maps, np.reshape(maps, shape), "auto").positive.sum() == 2
+
+
 def test_zeros_that_are_left_out_unasked_are_said():
     with pytest.warns(InputWarning, match="2 labels of 0 are left out beside -1 and 1"):
         assert read_samples([0, 1, 0, -1], np.zeros(4), "auto").positive.sum() == 1
@@ -37,6 +43,11 @@ SAMPLES = [1, -1], [1.0, 2.0]
 REFUSED = {
     "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
     "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
+    "transposed": (
+        np.zeros((2, 3)),
+        np.zeros((3, 2)),
+        "^labels: shape .2, 3., scores: shape .3, 2.",
+    ),
     "one-hot": ([[1, 0], [0, 1]], [[0.2, 0.8], [0.6, 0.4]], "^labels: one-hot, of shape .2, 2."),
     "one-hot of 3": (np.eye(3), np.full((3, 3), 1 / 3), "^labels: one-hot, of shape .3, 3."),
     "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
@@ -50,7 +61,9 @@ REFUSED = {
 def test_bad_input_is_named(case):
     labels, scores, words = REFUSED[case]
     for curve in (curves.pr, curves.area_table):
-        with pytest.raises(ShapeError if case == "lengths" else DataError, match=words):
+        with pytest.raises(
+            ShapeError if case in ("lengths", "transposed") else DataError, match=words
+        ):
             curve(labels, scores)
 
 
