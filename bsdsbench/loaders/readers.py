@@ -305,9 +305,9 @@ def read_truth(
 
     - "annotators": the boundaries or regions of each annotator, in one file or one file each
     - "lines", "oriented" or "depth-map" (the keys of READERS): lines, oriented edges or a depth map
-    - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels (H,
-      W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is True
-      and its file exists.
+    - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels
+      (H, W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is
+      True and its file exists.
 
     Raises DataError for unexpected content, and if there is not exactly one file (except for
     "annotators").
