@@ -11,6 +11,7 @@ from tests.helpers.runs import refused
 
 LABELS, SCORES = [0, 1, 1, 0, 1, 0, 0, 1], [0.1, 0.9, 0.4, 0.35, 0.8, 0.3, 0.5, 0.7]
 PR, ROC = curves.pr(LABELS, SCORES), curves.roc(LABELS, SCORES)
+MIXED = np.array([1, *"abcdefg"], object)  # clusters that cannot be sorted
 NUMBERS = (None, "x", [2], np.zeros(0), math.nan, math.inf, 0)
 
 
@@ -51,6 +52,10 @@ def test_curves_of_any_kind_meet():
         (
             "clusters: 1 missing",
             lambda: curves.delong(LABELS, SCORES, SCORES, clusters=[None, *"abcdefg"]),
+        ),
+        (
+            "clusters: cannot be sorted",
+            lambda: curves.delong(LABELS, SCORES, SCORES, clusters=MIXED),
         ),
     ],
 )
