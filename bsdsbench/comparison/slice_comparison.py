@@ -61,7 +61,7 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
 def compare_slices(
     runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
 ) -> dict[str, Comparison | MethodComparison]:
-    """Compare runs or methods within each slice, in the same way as on all images.
+    """Compare runs or methods within each slice, as on all images, and return a dict by slice.
 
     Raises DataError if the runs lack the column, or are not comparable.
 
@@ -75,11 +75,6 @@ def compare_slices(
         Methods to compare instead of `runs`, as in `compare_methods`.
     **options
         Options of `compare`, or of `compare_methods`.
-
-    Returns
-    -------
-    dict of str to Comparison or MethodComparison
-        The comparison on the images of each slice, by name of the slice.
     """
     slices = runs_by_slice(runs_of(methods) or runs, by).slices
     comparisons = dict[str, Comparison | MethodComparison]()

@@ -316,7 +316,7 @@ def threshold_curve(
 
     Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m. A
     quantile is often the midpoint of two scores, so the highest scores may exceed all thresholds.
-    No point without predictions is added.
+    No point without predictions is added. TPR is NaN without positives, FPR without negatives.
 
     Parameters
     ----------
@@ -333,11 +333,6 @@ def threshold_curve(
         If False, rows with score >= threshold are predicted positive. If True, rows with score >
         threshold are, and the smallest score is not a threshold (as in the copy in section 6.3 of
         the 2013 note).
-
-    Returns
-    -------
-    ThresholdCurve
-        Points by descending threshold. TPR is NaN without positives, FPR without negatives.
 
     Examples
     --------

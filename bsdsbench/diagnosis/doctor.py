@@ -40,6 +40,9 @@ def doctor(
 ) -> Findings:
     """Examine predictions and ground truth, and list the problems, errors first.
 
+    The attributes `reading` and `note` of the list say how the files were interpreted, and whether
+    AP is low because the curve starts at a high recall.
+
     Parameters
     ----------
     pred_dir, gt_dir : path
@@ -58,12 +61,6 @@ def doctor(
         About how many images, evenly spread over the set, are also measured, which is slower.
     progress : callable or None
         Called with (done, total, name) before each image, and with the name "checks" at the end.
-
-    Returns
-    -------
-    Findings
-        A list of findings. Its attributes `reading` and `note` say how the files were interpreted,
-        and whether AP is low because the curve starts at a high recall.
 
     Raises
     ------

@@ -162,6 +162,8 @@ def explain(
 ) -> Explanation:
     """Search for settings, scoring rules and image subsets that turn the run's scores into targets.
 
+    The trials are sorted, the most likely first; `Explanation.sentence` gives the conclusion.
+
     Raises DataError if a score is unknown, the run has no counts of the metric, or a file cannot be
     read.
 
@@ -184,10 +186,6 @@ def explain(
     published : sequence of str
         Descriptions of published results that equal the targets, which the conclusion names first.
 
-    Returns
-    -------
-    Explanation
-        All trials, the most likely first. Its method `sentence` gives the conclusion as text.
     """
     name, values = find_metric(targets)
     if not isinstance(run, Evaluation):

@@ -28,6 +28,8 @@ def nms(
 ) -> NDArray[np.float32]:
     """Thin a soft edge map to its ridges, by the NMS program of structured edges and HED.
 
+    The new map is float32 in [0, 1]; an empty map gives an empty map.
+
     Raises DataError if prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of
     range.
 
@@ -45,11 +47,6 @@ def nms(
         slightly lower than their neighbours.
     smooth : bool
         Smooth the map with [1 2 1] / 4 first. The result then holds the smoothed values.
-
-    Returns
-    -------
-    array
-        (H, W) float32 in [0, 1]; an empty map gives an empty map.
 
     Examples
     --------
@@ -114,17 +111,14 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
 def thin(bmap: Map) -> Bool:
     """Thin a boundary map like MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
+    The new map is bool; an empty map gives an empty map.
+
     Raises DataError if the map is not 2-D or has other values.
 
     Parameters
     ----------
     bmap : array
         (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8.
-
-    Returns
-    -------
-    array
-        A new (H, W) bool map; an empty map gives an empty map.
 
     Examples
     --------
