@@ -66,6 +66,7 @@ class CurveDisplay:
     dotted = False  #: True if the points are marked by dots
     #: (x, y) of the points before interpolation, or None if the curve was not interpolated
     original_points: tuple[F8, F8] | None = field(default=None, init=False)
+    line_style: ClassVar[dict[str, Any]] = {}  #: style of the curve beside its colour and dashes
     marker_style = _STAR_STYLE  #: style of the marked point
     kind = ""  #: displays of different kinds cannot share axes
     room = ROOM  #: how far the axes extend beyond 0 and 1
@@ -267,7 +268,7 @@ class CurveDisplay:
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
         """Draw the curve and what the display adds to it; `chance` and `line` as in `plot`."""
-        curve_style = {**style.next_style(ax), "label": self.label or None}
+        curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
         if not self.joined:  # its points have no order: draw them as dots, without a line
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
         # x and y of the curve, and of the chance line and the marked point if the display has them

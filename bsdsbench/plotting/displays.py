@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -389,6 +389,7 @@ class ToleranceDisplay(CurveDisplay):
 
     arrays = ("tolerances", "f")
     size = (3.4, 1.35)
+    line_style: ClassVar[dict[str, Any]] = {"marker": "o", "markersize": 4}  #: of each tolerance
     tolerances: Any
     f: Any
     _: KW_ONLY
@@ -419,10 +420,6 @@ class ToleranceDisplay(CurveDisplay):
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of the y axis to 0 and 1."""
         ax.set_ylim(0, 1)
-
-    def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: object) -> Self:
-        """Draw the curve with a dot at each tolerance, and return the display."""
-        return super().plot(ax, chance=chance, **{"marker": "o", "markersize": 4, **line})
 
 
 @dataclass(eq=False, repr=False)

@@ -44,8 +44,8 @@ def _gt_pictures(
 
     "gt" is the ground truth: transparent where no annotator drew, darker where more annotators did.
     "truth" is its caption, and "size" is [width, height]. "void" shows the uncounted pixels `void`.
-    "thumb" is a thumbnail of "photo" or, without a photo, the ground truth, which needs a white
-    background ("paper").
+    Reduced pictures have a "thumb", a thumbnail of "photo" or, without a photo, the ground truth,
+    which needs a white background ("paper").
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # above 0 if anyone drew the pixel
@@ -54,14 +54,18 @@ def _gt_pictures(
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
     gt_url = data_url("png", png_bytes(levels, palette))
     size = [gt.shape[1], gt.shape[0]]
-    pictures = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
+    pictures: dict[str, object] = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
     if void is not None:
         void_color = (*overlays.COLORS[overlays.VOID_CLASS], round(255 * overlays.OPACITY))
         palette_of_void = ((0, 0, 0, 0), void_color)  # transparent where pixels count
         pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), palette_of_void))
-    if photo is None:
-        return {**pictures, "thumb": gt_url, "paper": True}
-    return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
+    if photo is not None:
+        pictures["photo"] = _jpeg_url(photo, side)
+    if side is not None and photo is not None:
+        pictures["thumb"] = _jpeg_url(photo, THUMB)
+    elif side is not None:
+        pictures |= {"thumb": gt_url, "paper": True}
+    return pictures
 
 
 class AnnotatedLines(NamedTuple):

@@ -64,10 +64,9 @@ class ViewServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def pictures(self, number: int) -> bytes:
-        """Return the pictures of image `ids[number]` as JSON bytes, without "thumb" and "paper"."""
+        """Return the pictures of image `ids[number]` as JSON bytes."""
         pictures = self.maker(self.ids[number]).pictures
-        kept = {key: value for key, value in pictures.items() if key not in ("thumb", "paper")}
-        return json.dumps(kept, separators=(",", ":")).encode()
+        return json.dumps(pictures, separators=(",", ":")).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
