@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import is_given, print_json, refuse_given, say, show_tables
-from bsdsbench.errors import DataError
-from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
-    from bsdsbench.cli.curve_tables import NamedCurve
-    from bsdsbench.curves.points import AxesKind
     from bsdsbench.curves.ranked import Variant
     from bsdsbench.curves.samples import LabelReading
-    from bsdsbench.loaders.formats.scores import LabelsAndScores
 
-# --kind -> the axes to draw, from left to right
-_AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
-    **{"pr": ("pr",), "roc": ("roc",), "det": ("det",)},
-    "both": ("roc", "pr"),
-}
 # --convention -> parameter of the command `curves` -> the value used by that program
 _CONVENTIONS: dict[str, dict[str, Any]] = {
     "vlfeat": {"ties": "sample", "reading": "sign", "include_inf": False, "scale": "log"},
     "prec_rec": {"quantiles": True, "kind": "both"},
     "sklearn": {"ties": "merge", "reading": "auto", "include_inf": True, "scale": "normal"},
-}
-# --kind -> the rates written to a .csv file
-_RATES_OF_KIND = {
-    "pr": ("recall", "precision"),
-    "roc": ("fpr", "tpr"),
-    "det": ("fpr", "fnr"),
-    "both": ("fpr", "tpr", "precision"),
 }
 # Options that apply only to curves ranked by score, and options that imply --quantiles
 _RANKING_OPTIONS = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
@@ -82,27 +62,12 @@ def _number_or_column(
         return text
 
 
-class CurveTableOptions(opt.Options):
-    """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
-
-    areas: bool = opt.flag("Print every variant of AP and AUC by its name.")
-    steps: bool = opt.flag(
-        "Print every point: threshold, counts, rates, F; always done for points given."
-    )
-    hull: bool = opt.flag(
-        "Add the convex hull of ROC space, which is the achievable curve in PR space."
-    )
-    crossings: bool = opt.flag(
-        "Print which curve dominates, or where two curves cross, and mark crossings."
-    )
-
-
-class _CurvesArguments(opt.Options):
+class CurvesArguments(opt.Options):
     """The arguments and options of `curves`, in the order of its help page."""
 
     files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
     kind: str = opt.choice(
-        "Kind of curve; both: ROC and PR side by side.", choices=tuple(_AXES_OF_KIND)
+        "Kind of curve; both: ROC and PR side by side.", choices=("pr", "roc", "det", "both")
     )
     points: list[list[tuple[float, float]]] = opt.repeatable(
         "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
@@ -131,7 +96,16 @@ class _CurvesArguments(opt.Options):
         "sklearn. They are printed. Options that are also given override them.",
         choices=("none", *_CONVENTIONS),
     )
-    shown: CurveTableOptions = opt.options_of(CurveTableOptions)
+    areas: bool = opt.flag("Print every variant of AP and AUC by its name.")
+    steps: bool = opt.flag(
+        "Print every point: threshold, counts, rates, F; always done for points given."
+    )
+    hull: bool = opt.flag(
+        "Add the convex hull of ROC space, which is the achievable curve in PR space."
+    )
+    crossings: bool = opt.flag(
+        "Print which curve dominates, or where two curves cross, and mark crossings."
+    )
     between: bool = opt.flag(
         "Add the points at each whole number of true positives (Davis, Goadrich)."
     )
@@ -200,7 +174,7 @@ class _CurvesArguments(opt.Options):
 
 
 @opt.command
-def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) -> None:
+def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,
@@ -209,21 +183,24 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     areas under the ROC curves are printed with 95 % intervals and DeLong's test of each pair. It
     pairs rows by a column called id, image or file, or by their order.
     """
-    from bsdsbench.cli.curve_tables import curve_tables
+    from bsdsbench.cli.computed_curves import (
+        compute_curves,
+        curve_tables,
+        draw_figure,
+        write_points_csv,
+    )
     from bsdsbench.tables.forms import to_mappings
 
     args = _with_implied_options(args)
     _check_options(args)
-    curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
+    curves = compute_curves(args)
     for target in args.out:
         if target.endswith(".csv"):
-            _write_csv(Path(target), curves[0], args)
+            write_points_csv(Path(target), curves[0], args)
         else:
-            _draw_figure(target, curves, args)
+            draw_figure(target, curves, args)
         say(f"wrote {target}", progress=True)
-    # The curves use all rows of the files, with a single point for equal scores
-    has_all_rows = args.ties == "merge" and args.include_inf is not False
-    tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
+    tables = curve_tables(curves, args)
     convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
     if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
@@ -241,7 +218,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
             print(f"\n{line}")
 
 
-def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
+def _with_implied_options(args: CurvesArguments) -> CurvesArguments:
     """Return `args` with the options implied by --convention, --plot, --scale and quantile options.
 
     Options that the user gave are not changed, but the value of --plot, such as "TPR over FPR", is
@@ -260,7 +237,7 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
     return args.replace(plot=parse_variant(args.plot), **changes)
 
 
-def _convention_flags(args: _CurvesArguments) -> list[str]:
+def _convention_flags(args: CurvesArguments) -> list[str]:
     """Return the options that --convention sets, with the values in use, which may be the user's.
 
     For example, ["--ties merge", "--include-inf"].
@@ -276,7 +253,7 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
     return flags
 
 
-def _check_options(args: _CurvesArguments) -> None:
+def _check_options(args: CurvesArguments) -> None:
     """Raise UsageError if no curve is given, or if an option does not apply to the curves."""
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
@@ -299,154 +276,3 @@ def _check_options(args: _CurvesArguments) -> None:
         refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not args.files:
         refuse_given((*_RANKING_OPTIONS, *_QUANTILE_OPTIONS, "quantiles"), "points alone")
-
-
-def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
-    """Return the curves with the names in --names, if given; of two curves "x", one is "x (2)"."""
-    names = [*names] if names else [curve.name for curve in curves]
-    if len(names) != len(curves):
-        raise click.UsageError(f"--names: {len(names)} names, expected {len(curves)}")
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            names[k] = f"{name} ({k + 1})"
-    return [curve._replace(name=name) for curve, name in zip(curves, names, strict=True)]
-
-
-def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
-    """Read the files of labels and scores, and compute a curve for each.
-
-    Curves are named after the files without folder and suffix or, if two such names are equal, by
-    the paths. Warnings and errors are printed with the path, identical warnings once.
-    """
-    from bsdsbench.loaders.formats.scores import read_scores
-
-    stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
-    names = stems if len({*stems}) == len(stems) else args.files
-    # --instance-count is a number, or the name of a column
-    count_column = args.instance_count if isinstance(args.instance_count, str) else None
-    curves = []
-    for file, name in zip(args.files, names, strict=True):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            sample = read_scores(file, count_column, args.cluster)  # labels and scores
-            try:
-                curves.append(_curve_of_sample(name, sample, args))
-            except DataError as error:
-                raise DataError(attrs.evolve(error.problems[0], file=file)) from None
-        for line in dict.fromkeys(str(warning.message) for warning in caught):
-            say(f"{file}: {line}")
-        is_decision = (sample.scores == 0) | (sample.scores == 1)
-        if is_decision.all() and sample.scores.min() < sample.scores.max():
-            has = "scores of 0 and 1 alone, so the curve has one point between its ends"
-            say(f"{file}: {has} (decisions in place of scores?)")
-    return curves
-
-
-def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
-    """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
-
-    With --quantiles, all axes have the same points, at quantiles of the scores, and the labels and
-    scores are not kept in `NamedCurve.sample`. A row of the file then is one instance, and its
-    label a positive share from 0 to 1; or with --instance-count, it stands for several instances,
-    and its label is the number of positive ones.
-    """
-    from bsdsbench import curves
-    from bsdsbench.cli.curve_tables import NamedCurve
-    from bsdsbench.curves.points import points_of
-
-    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
-    curves_by_axes: dict[AxesKind, Any] = {}
-    if args.quantiles:
-        if args.instance_count is not None and (sample.labels < 0).any():
-            raise DataError("labels below 0, expected the number of positives in each row")
-        # A number for all rows, or the column of the file that has one for each
-        instances: Any = args.instance_count if sample.counts is None else sample.counts
-        options = opt.keywords_of(args, ("num_thresholds", "strict"))
-        curve = curves.threshold_curve(
-            sample.labels, sample.scores, instance_count=instances, **options
-        )
-        curves_by_axes = dict.fromkeys(all_axes, curve)
-    else:
-        common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
-        special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
-        for axes in all_axes:
-            options = opt.keywords_of(args, common + special[axes])  # {name of an option: value}
-            compute = getattr(curves, axes)  # the function `pr`, `roc` or `det`
-            curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
-    points = points_of(curves_by_axes[all_axes[0]])
-    if args.between:
-        points = points.with_between()  # adds a point at each whole number of TP
-    kept_sample = None if args.quantiles else sample
-    return NamedCurve(name, curves_by_axes, points, is_given=False, sample=kept_sample)
-
-
-def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve from each --points option, followed by a curve from each --counts option.
-
-    The same curve is used on all axes. The totals (numbers of positives and negatives) are
-    --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
-    """
-    from bsdsbench.cli.curve_tables import NamedCurve
-    from bsdsbench.curves.points import CurvePoints, check_totals
-
-    all_points = []  # one per curve
-    n_positives = args.num_positives or math.nan
-    n_negatives = args.num_negatives or math.nan
-    for rates in args.points:  # pairs (FPR, TPR)
-        fpr, tpr = zip(*rates, strict=True)
-        all_points.append(CurvePoints.of_rates(fpr, tpr, n_positives, n_negatives))
-    for counts in args.counts:  # quadruples (TP, FP, FN, TN)
-        totals = {(tp + fn, fp + tn) for tp, fp, fn, tn in counts}
-        if len(totals) > 1:
-            sizes = " and ".join(f"{p:g} + {n:g}" for p, n in sorted(totals))
-            expected = "expected the same for all points of a curve"
-            raise click.UsageError(f"--counts: positives + negatives {sizes}, {expected}")
-        tp, fp, _, _ = zip(*counts, strict=True)
-        all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
-    curves = []
-    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
-    for k, points in enumerate(all_points, 1):
-        if "pr" in all_axes:
-            check_totals(points)  # precision needs the numbers of positives and negatives
-        if args.between:
-            points = points.with_between()  # at each whole TP between two points
-        name = "points" if len(all_points) == 1 else f"points {k}"
-        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, is_given=True))
-    return curves
-
-
-def _draw_figure(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
-    """Write a figure of all curves, side by side on the axes of --kind."""
-    from bsdsbench.plotting import plot_spaces
-
-    drawn: dict[str, Any]
-    if args.between:
-        drawn = {curve.name: curve.points for curve in curves}
-    else:
-        # With --kind both, the last curve is the PR curve, which can be converted to ROC
-        drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
-    options = opt.keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
-    options |= {"spaces": _AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
-    plot_spaces(drawn, target, **options)
-
-
-def _write_csv(path: Path, curve: NamedCurve, args: _CurvesArguments) -> None:
-    """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
-
-    With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
-    PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
-    lack is taken from `curve.points`, which has the same points with all rates, and alone has the
-    points that --between adds.
-    """
-    sources: list[Any] = [curve.points]
-    if not args.between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}
-        sources = [*curve.curves_by_axes.values(), curve.points]
-    columns = {}
-    thresholds = sources[0].thresholds
-    if not all(map(math.isnan, thresholds)):  # a curve given by rates or counts has no thresholds
-        columns["threshold"] = thresholds
-    for name in (*_RATES_OF_KIND[args.kind], "tp", "fp"):  # such as recall, precision, tp, fp
-        columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    lines = [",".join(map(repr, row)) for row in rows]
-    write_atomic(path, "\n".join([",".join(columns), *lines]) + "\n")

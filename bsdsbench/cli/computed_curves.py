@@ -1,27 +1,48 @@
-"""The tables printed by the command `curves`."""
+"""The curves that the command `curves` computes, its files and its tables."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import attrs
+import click
+
+from bsdsbench.cli.options import keywords_of
 from bsdsbench.cli.shared import say
-from bsdsbench.curves import delong
+from bsdsbench.curves import delong, det, pr, roc, threshold_curve
 from bsdsbench.curves.areas import AreaRow, area_table, point_areas
-from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting
+from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting, points_of
 from bsdsbench.curves.samples import LabelReading
 from bsdsbench.errors import DataError, InputWarning
-from bsdsbench.loaders.formats.scores import LabelsAndScores
+from bsdsbench.io import write_atomic
+from bsdsbench.loaders.formats.scores import LabelsAndScores, read_scores
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.table import Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.cli.curves import CurveTableOptions
+    from bsdsbench.cli.curves import CurvesArguments
 
+# --kind -> the axes to draw, from left to right
+_AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
+    "pr": ("pr",),
+    "roc": ("roc",),
+    "det": ("det",),
+    "both": ("roc", "pr"),
+}
+_COMPUTE: dict[AxesKind, Callable[..., Any]] = {"pr": pr, "roc": roc, "det": det}
+# --kind -> the rates written to a .csv file
+_RATES_OF_KIND = {
+    "pr": ("recall", "precision"),
+    "roc": ("fpr", "tpr"),
+    "det": ("fpr", "fnr"),
+    "both": ("fpr", "tpr", "precision"),
+}
 # Axes -> summary numbers of curves computed from labels and scores: curve attribute -> heading
 _NUMBERS_OF_SAMPLES = {
     "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
@@ -54,41 +75,172 @@ class NamedCurve(NamedTuple):
     sample: LabelsAndScores | None = None
 
 
-def curve_tables(
-    curves: Sequence[NamedCurve],
-    kind: str,
-    shown: CurveTableOptions,
-    reading: LabelReading,
-    has_all_rows: bool,
-) -> list[Table]:
+def compute_curves(args: CurvesArguments) -> list[NamedCurve]:
+    """Compute the curves of the files, then those given by points, with the names in --names.
+
+    Of two curves "x", one is renamed to "x (2)".
+    """
+    curves = _curves_of_files(args) + _curves_of_points(args)
+    names = [*args.names] if args.names else [curve.name for curve in curves]
+    if len(names) != len(curves):
+        raise click.UsageError(f"--names: {len(names)} names, expected {len(curves)}")
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            names[k] = f"{name} ({k + 1})"
+    return [curve._replace(name=name) for curve, name in zip(curves, names, strict=True)]
+
+
+def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
+    """Read the files of labels and scores, and compute a curve for each.
+
+    Curves are named after the files without folder and suffix or, if two such names are equal, by
+    the paths. Warnings and errors are printed with the path, identical warnings once.
+    """
+    stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
+    names = stems if len({*stems}) == len(stems) else args.files
+    # --instance-count is a number, or the name of a column
+    count_column = args.instance_count if isinstance(args.instance_count, str) else None
+    curves = []
+    for file, name in zip(args.files, names, strict=True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sample = read_scores(file, count_column, args.cluster)  # labels and scores
+            try:
+                curves.append(_curve_of_sample(name, sample, args))
+            except DataError as error:
+                raise DataError(attrs.evolve(error.problems[0], file=file)) from None
+        for line in dict.fromkeys(str(warning.message) for warning in caught):
+            say(f"{file}: {line}")
+        is_decision = (sample.scores == 0) | (sample.scores == 1)
+        if is_decision.all() and sample.scores.min() < sample.scores.max():
+            has = "scores of 0 and 1 alone, so the curve has one point between its ends"
+            say(f"{file}: {has} (decisions in place of scores?)")
+    return curves
+
+
+def _curve_of_sample(name: str, sample: LabelsAndScores, args: CurvesArguments) -> NamedCurve:
+    """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
+
+    With --quantiles, all axes have the same points, at quantiles of the scores, and the labels and
+    scores are not kept in `NamedCurve.sample`. A row of the file then is one instance, and its
+    label a positive share from 0 to 1; or with --instance-count, it stands for several instances,
+    and its label is the number of positive ones.
+    """
+    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    curves_by_axes: dict[AxesKind, Any] = {}
+    if args.quantiles:
+        if args.instance_count is not None and (sample.labels < 0).any():
+            raise DataError("labels below 0, expected the number of positives in each row")
+        # A number for all rows, or the column of the file that has one for each
+        instances: Any = args.instance_count if sample.counts is None else sample.counts
+        options = keywords_of(args, ("num_thresholds", "strict"))
+        curve = threshold_curve(sample.labels, sample.scores, instance_count=instances, **options)
+        curves_by_axes = dict.fromkeys(all_axes, curve)
+    else:
+        common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
+        special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
+        for axes in all_axes:
+            options = keywords_of(args, common + special[axes])  # {name of an option: value}
+            compute = _COMPUTE[axes]
+            curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
+    points = points_of(curves_by_axes[all_axes[0]])
+    if args.between:
+        points = points.with_between()  # adds a point at each whole number of TP
+    kept_sample = None if args.quantiles else sample
+    return NamedCurve(name, curves_by_axes, points, is_given=False, sample=kept_sample)
+
+
+def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
+    """Make a curve from each --points option, followed by a curve from each --counts option.
+
+    The same curve is used on all axes. The totals (numbers of positives and negatives) are
+    --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
+    """
+    all_points = []  # one per curve
+    n_positives = args.num_positives or math.nan
+    n_negatives = args.num_negatives or math.nan
+    for rates in args.points:  # pairs (FPR, TPR)
+        fpr, tpr = zip(*rates, strict=True)
+        all_points.append(CurvePoints.of_rates(fpr, tpr, n_positives, n_negatives))
+    for counts in args.counts:  # quadruples (TP, FP, FN, TN)
+        totals = {(tp + fn, fp + tn) for tp, fp, fn, tn in counts}
+        if len(totals) > 1:
+            sizes = " and ".join(f"{p:g} + {n:g}" for p, n in sorted(totals))
+            expected = "expected the same for all points of a curve"
+            raise click.UsageError(f"--counts: positives + negatives {sizes}, {expected}")
+        tp, fp, _, _ = zip(*counts, strict=True)
+        all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
+    curves = []
+    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    for k, points in enumerate(all_points, 1):
+        if "pr" in all_axes:
+            check_totals(points)  # precision needs the numbers of positives and negatives
+        if args.between:
+            points = points.with_between()  # at each whole TP between two points
+        name = "points" if len(all_points) == 1 else f"points {k}"
+        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, is_given=True))
+    return curves
+
+
+def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments) -> None:
+    """Write a figure of all curves, side by side on the axes of --kind."""
+    from bsdsbench.plotting import plot_spaces
+
+    drawn: dict[str, Any]
+    if args.between:
+        drawn = {curve.name: curve.points for curve in curves}
+    else:
+        # With --kind both, the last curve is the PR curve, which can be converted to ROC
+        drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
+    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
+    options |= {"spaces": _AXES_OF_KIND[args.kind], "crossed": args.crossings}
+    plot_spaces(drawn, target, **options)
+
+
+def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> None:
+    """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
+
+    With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
+    PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
+    lack is taken from `curve.points`, which has the same points with all rates, and alone has the
+    points that --between adds.
+    """
+    sources: list[Any] = [curve.points]
+    if not args.between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}
+        sources = [*curve.curves_by_axes.values(), curve.points]
+    columns = {}
+    thresholds = sources[0].thresholds
+    if not all(map(math.isnan, thresholds)):  # a curve given by rates or counts has no thresholds
+        columns["threshold"] = thresholds
+    for name in (*_RATES_OF_KIND[args.kind], "tp", "fp"):  # such as recall, precision, tp, fp
+        columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    lines = [",".join(map(repr, row)) for row in rows]
+    write_atomic(path, "\n".join([",".join(columns), *lines]) + "\n")
+
+
+def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
     The last tables show the areas under the ROC curves computed from labels and scores, with
-    confidence intervals, and their differences. A single curve has them only if `kind` is "roc".
-
-    kind: the value of --kind: "pr", "roc", "det" or "both".
-    shown: the options that add tables.
-    reading: the value of --labels, which says how labels are interpreted.
-    has_all_rows: False if options made the curves drop rows of the files, or give equal scores
-        separate points. The areas with intervals ignore these options, so a note then says how they
-        are computed.
+    confidence intervals, and their differences. A single curve has them only with --kind roc.
     """
-    tables = [_summary_table(curves, kind, shown.hull)]
-    with_steps = [curve for curve in curves if shown.steps or curve.is_given]
+    tables = [_summary_table(curves, args.kind, args.hull)]
+    with_steps = [curve for curve in curves if args.steps or curve.is_given]
     if with_steps:
         tables.append(_points_table(with_steps))
-    if shown.areas:
-        tables += _areas_tables(curves, reading)
-    if shown.crossings and len(curves) > 1:
+    if args.areas:
+        tables += _areas_tables(curves, args.reading)
+    if args.crossings and len(curves) > 1:
         tables.append(_crossings_table(curves))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
-    is_shown = kind == "roc" or len(samples) > 1
+    is_shown = args.kind == "roc" or len(samples) > 1
     # For a single PR or DET curve, only the message about inverted scores is wanted
     if samples and (is_shown or curves[0].points.auc < 0.5):
-        roc_tables = _roc_tables(samples, reading)
+        roc_tables = _roc_tables(samples, args.reading)
         if not is_shown:
             return tables
-        if not has_all_rows:
+        if args.ties != "merge" or args.include_inf is False:  # the curves lack rows of the files
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
                 table.notes = [note]
