@@ -119,17 +119,11 @@ class PRCurve(TabularCurve):
         """
         if self.whole_image:
             return self
-
-        def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
-            """Prepend a number or an array (S,) along the last axis of `old`, (T,) or (S, T)."""
-            first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
-            return np.concatenate([first, old], axis=-1)
-
         return PRCurve(
-            thresholds=with_first(0.0, self.thresholds),
-            precision=with_first(precision, self.precision),
-            recall=with_first(1.0, self.recall),
-            blank=None if self.blank is None else with_first(False, self.blank),
+            thresholds=np.insert(self.thresholds, 0, 0.0),
+            precision=np.insert(self.precision, 0, precision, axis=-1),
+            recall=np.insert(self.recall, 0, 1.0, axis=-1),
+            blank=None if self.blank is None else np.insert(self.blank, 0, False, axis=-1),
             whole_image=True,
         )
 

@@ -132,8 +132,6 @@ def _sort_by_label(sites: I4, n: int) -> Outlines:
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    A site is a point of an outline: a pixel, or a corner between pixels.
-
     a, b: the outlines of n labels in two maps, from `rims` or from `corners`.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
@@ -143,7 +141,6 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     this takes too long, the label's remaining sites get their distances from a distance transform.
     """
     distance = np.full(a.rows.size, np.inf)
-    # The end of the sites of each label. `_search` lowers it to the end of those it searched
     searched_end = a.start[1:].copy()
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)  # work space
     a_sites, b_sites = (a.start, a.rows, a.cols), (b.start, b.rows, b.cols)

@@ -97,8 +97,6 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     """
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
     backwards = should_start_at_lowest_threshold(changes.added, truth)
-    # Only predicted pixels near an annotated one can be matched: keep the changes of these. To
-    # start at the lowest threshold, the complete predicted map comes first and the truth enters it
     steps = steps_within_reach(changes, truth, gt_enters=backwards)
     n_steps, n_annotators = changes.start.size - 1, len(truth.vertices.tiles)
     matched_gt = np.zeros(n_steps, np.int64)  # filled in place

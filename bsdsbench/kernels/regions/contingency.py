@@ -150,8 +150,7 @@ class OverlapRuns(NamedTuple):
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     """List the runs of consecutive pixels that share a predicted and an annotated region.
 
-    labels (N,): region 0, 1, ... of each pixel in the prediction.
-    gts (A, N): region 0, 1, ... of each pixel for each of A annotators.
+    labels (N,), gts (A, N): region 0, 1, ... of each pixel in the prediction and for A annotators.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
     The runs are ordered by annotator. A cell of the table may have many runs.
@@ -364,10 +363,8 @@ def fop_sums(
 ) -> FopSums:
     """Return the numerators of precision and of recall for objects and parts.
 
-    table: its rows are predicted regions, its columns annotated regions.
-    row_area, col_area: number of pixels of each predicted and each annotated region.
+    table, row_area, col_area, n_ann: as in `overlap_sums`.
     row_candidate, col_candidate: True for candidates, the regions that are allowed to count.
-    n_ann: number of annotators.
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
     annotated regions for recall. A candidate that has nearly the same pixels as one of the other
@@ -376,7 +373,6 @@ def fop_sums(
     almost entirely inside it; for a predicted region, the mean share over the annotators.
     """
     n_rows, n_cols = row_area.size, col_area.size
-    # The arrays of zeros, `classes` and `covered`, are filled by `_classify`
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
@@ -446,11 +442,9 @@ class _Columns(NamedTuple):
 def largest_total(table: Cells, col_start: I8) -> int:
     """Return the largest total intersection, in pixels, of a one-to-one assignment of regions.
 
-    The predicted regions are assigned to the regions of each annotator separately, and the totals
-    are summed over annotators.
-
-    table: a row for each predicted region, a column for each region of each annotator.
-    col_start (A + 1,): annotator k has the columns col_start[k] to col_start[k + 1] - 1.
+    The predicted regions, the rows of the table, are assigned to the regions of each annotator
+    separately, and the totals are summed over annotators. Annotator k has the columns col_start[k]
+    to col_start[k + 1] - 1.
     """
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))

@@ -107,10 +107,7 @@ class FinestRegions(NamedTuple):
 
 
 def finest_regions(levels: I4) -> FinestRegions:
-    """Find the regions of a hierarchy at the lowest threshold, where they are finest.
-
-    levels (2, H, W): from `join_levels`.
-    """
+    """Find the regions at the lowest threshold from `levels` (2, H, W) of `join_levels`."""
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
     return FinestRegions(labels, _label_regions(levels, parent, labels))
