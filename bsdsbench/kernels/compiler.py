@@ -11,17 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from llvmlite import binding, ir
-from numba.core import cgutils, entrypoints
+from llvmlite import binding
+from numba.core import entrypoints
 from numba.core import types as numba_types
-from numba.core.callwrapper import PyCallWrapper
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, StateDict
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
-from numba.core.ir import Expr
-from numba.core.lowering import Lower
-from numba.core.pythonapi import PythonAPI
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import (
@@ -40,8 +36,6 @@ from numba.core.untyped_passes import (
 )
 
 types: Any = numba_types
-_Value: TypeAlias = Any  # a value in LLVM's language
-
 _Type: TypeAlias = Any  # a type of numba
 _Dispatcher: TypeAlias = Any  # a function that numba compiles
 
@@ -118,132 +112,6 @@ class InnerCode(KernelCode):
         """Do nothing: only errors need the environment, and inner functions raise none."""
 
 
-class _Wrapper(PyCallWrapper):
-    """The function that Python calls, around a kernel that raises nothing and allocates nothing."""
-
-    def build_wrapper(
-        self, api: PythonAPI, builder: ir.IRBuilder, closure: _Value, args: _Value, kws: _Value
-    ) -> None:
-        """Write code that converts Python's arguments, calls the kernel, and converts its result.
-
-        The kernel runs without the GIL. Conversions are not checked, because numba calls the
-        function only with arguments of the types for which it was compiled.
-
-        api, builder: writers of code; each call of their methods adds instructions.
-        args: the address of the tuple of all arguments; `closure` and `kws` are unused.
-        """
-        context, kinds = self.context, self.fndesc.argtypes  # the types of the arguments
-        # Unpack the tuple of arguments: the Python object k is stored at the address places[k]
-        places = [api.alloca_obj() for _ in kinds]
-        api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds), *places)
-        values = []
-        for kind, place in zip(kinds, places, strict=True):
-            value = builder.load(place)
-            if isinstance(kind, types.Array):
-                # Reserve numba's struct of an array (data, shape, strides). A C function, which
-                # takes the address of the struct as void*, fills it
-                struct = context.make_array(kind)(context, builder)._getpointer()
-                api.numba_array_adaptor(value, builder.bitcast(struct, api.voidptr))
-                values.append(builder.load(struct))
-            else:  # a number or a tuple
-                values.append(api.to_native_value(kind, value).value)
-        thread = api.save_thread()  # releases the GIL
-        # As in numba's code, LLVM must not copy the kernel into this function (noinline). The
-        # error status is ignored, because the kernel raises nothing
-        _, returned = context.call_conv.call_function(
-            builder, self.func, self.fndesc.restype, kinds, values, attrs=("noinline",)
-        )
-        api.restore_thread(thread)  # takes the GIL again
-        builder.ret(api.from_native_return(self.fndesc.restype, returned, None))
-
-
-class _KernelLower(Lower):
-    """The translation of a kernel to LLVM's language, with little code for shapes and ranges.
-
-    Numbers and pointers stay values. numba copies arrays and ranges to memory to read a field,
-    which LLVM has to remove again.
-    """
-
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Write the function that Python calls to run the kernel, and add it to the library."""
-        context, kernel = self.context, self.fndesc
-        # With numba's runtime (nrt) the kernel may allocate, with checks of indices it may raise:
-        # it needs the function that numba writes
-        if context.enable_nrt or context.enable_boundscheck:
-            super().create_cpython_wrapper(release_gil)
-            return
-        module = context.create_module("wrapper")
-        kind = context.call_conv.get_function_type(kernel.restype, kernel.argtypes)
-        compiled = ir.Function(module, kind, kernel.llvm_func_name)  # declares the kernel
-        _Wrapper(context, module, compiled, kernel, self.env, self.call_helper, release_gil).build()
-        self.library.add_ir_module(module)
-
-    def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
-        """Write LLVM code that computes an expression, and return its value, of type `resty`.
-
-        The shape or the size of an array, the iterator of a range and its next number get shorter
-        code than numba writes. All other expressions are left to numba.
-        """
-        # Reading an attribute, making the iterator of a loop, and advancing it
-        if expr.op in ("getattr", "getiter", "iternext"):
-            operand = expr.value.name  # the variable on which the expression operates
-            kind = self.typeof(operand)
-            if isinstance(kind, types.Array) and expr.op == "getattr":
-                # The field of the struct in which numba keeps an array
-                field = {"shape": "shape", "size": "nitems"}.get(expr.attr)
-                if field:
-                    position = self.context.data_model_manager[kind].get_field_position(field)
-                    return self.builder.extract_value(self.loadvar(operand), position)
-            elif isinstance(kind, types.RangeType) and expr.op == "getiter":
-                return self._range_iterator(resty, self.loadvar(operand))
-            elif isinstance(kind, types.RangeIteratorType) and expr.op == "iternext":
-                return self._next_of_range(resty, self.loadvar(operand))
-        return super().lower_expr(resty, expr)
-
-    def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
-        """Write code that makes an iterator over a range of numbers, and return the iterator.
-
-        kind: numba's type of the iterator, a struct of four fields: the address of the next number,
-            the stop, the step, and the count of the numbers that are left. The count stays
-            undefined: `_next_of_range`, which reads the iterator, compares with the stop instead.
-        numbers: the range, a struct of its start, stop and step.
-        """
-        start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
-        address = cgutils.alloca_once_value(self.builder, start)  # a new variable, set to `start`
-        iterator = self.context.get_constant_undef(kind)  # a struct whose fields are undefined
-        for position, value in enumerate((address, stop, step)):
-            iterator = self.builder.insert_value(iterator, value, position)
-        return iterator
-
-    def _next_of_range(self, kind: _Type, iterator: _Value) -> _Value:
-        """Write code that advances the iterator of a range by one number.
-
-        iterator: a struct of the address of the next number, the stop and the step.
-
-        Returns a struct of type `kind` with two fields: the number, and a flag that is true while
-        the number lies before the stop of the range (above the stop if the step is negative).
-        """
-        builder = self.builder
-        address, stop, step = (builder.extract_value(iterator, k) for k in range(3))
-        number = builder.load(address)
-        builder.store(builder.add(number, step), address)
-        is_upwards = builder.icmp_signed(">", step, step.type(0))
-        is_below = builder.icmp_signed("<", number, stop)
-        is_above = builder.icmp_signed(">", number, stop)
-        is_in_range = builder.select(is_upwards, is_below, is_above)  # below if upwards, else above
-        pair = builder.insert_value(self.context.get_constant_undef(kind), number, 0)
-        return builder.insert_value(pair, is_in_range, 1)
-
-
-class _KernelLowering(NativeLowering):
-    """The step of the compiler that translates a kernel to LLVM's language."""
-
-    @property
-    def lowering_class(self) -> type[Lower]:
-        """The class that translates."""
-        return _KernelLower
-
-
 class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
@@ -258,7 +126,7 @@ class _Steps(PassManager):
         steps += [NopythonTypeInference, PreLowerStripPhis]
         if state.flags.nrt:  # the function allocates memory
             steps.append(IRLegalization)  # ends the lifetime of variables
-        steps += [_KernelLowering, NoPythonBackend]  # to LLVM's language, and to machine code
+        steps += [NativeLowering, NoPythonBackend]  # to LLVM's language, and to machine code
         for step in steps:
             step().run_pass(state)
 
