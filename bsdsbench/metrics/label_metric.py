@@ -14,7 +14,14 @@ import numpy as np
 
 from bsdsbench.arguments import I8
 from bsdsbench.errors import DataError, Fix, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
+from bsdsbench.images import (
+    GroundTruth,
+    Map,
+    Prediction,
+    labels_to_integers,
+    same_shape,
+    without_void,
+)
 from bsdsbench.loaders.labels import (
     label_evidence,
     number_evidence,
@@ -367,7 +374,7 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
-    """Return a label map (H, W) as it is, or the only map of an integer stack (1, H, W).
+    """Return a label map (H, W) as it is, or the only map of a stack (1, H, W) of whole numbers.
 
     Raises DataError, which begins with `what`, for any other stack, such as class scores (C, H, W),
     and suggests argmax along the class axis. That is the last axis if the other two agree with the
@@ -375,9 +382,8 @@ def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """
     if maps.ndim != 3:
         return maps
-    if len(maps) == 1 and maps.dtype.kind != "f":
-        single: Map = maps[0]
-        return single
+    if len(maps) == 1:
+        return labels_to_integers(maps[0], what)
     is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
     raise DataError(
         f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",

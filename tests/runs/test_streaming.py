@@ -238,6 +238,9 @@ def test_an_axis_of_one_is_no_class(metric):
         ev = bb.StreamingEvaluator(metrics=metric, **options)
         ev.update(pred[None, None], gt[None, None])
         assert ev.compute().numbers() == pytest.approx(plain, nan_ok=True)
+    as_floats = labels[None] * 1.0  # a batch of one by a loader of images
+    same = scores(labels, labels, names)
+    assert scores(as_floats, as_floats, names) == pytest.approx(same, nan_ok=True)
     refused("expected a label map", scores, labels, np.stack([labels] * 3), names)
 
 

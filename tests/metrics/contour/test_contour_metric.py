@@ -148,7 +148,7 @@ def test_a_missing_prediction_is_nothing(options, label):
         ([[0, 7]], [[0, 1]], {}, "p.png: label 7, expected 0 .. 1, or 255 (ignored)"),
         ([[0, 2]], [[0, 2]], {}, "p.png: label 2, expected 0 .. 1, or 255 (ignored) (first=1 if 0"),
         ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
-        ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
+        ([[[0.5, 0]]], [[0, 1]], {}, "p.png: values that are not whole numbers, float64"),
     ],
 )
 def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
