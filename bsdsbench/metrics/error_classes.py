@@ -108,8 +108,8 @@ def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.u
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
     With `errors`, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
-    pixels have the code PixelClass.MISSED. Code of the class -> bits like those of `pixel_bits`,
-    uint64 (pixels, words). Steps in two classes count for the first.
+    pixels have the code PixelClass.MISSED. Returns code of the class -> bits like those of
+    `pixel_bits`, uint64 (pixels, words). Steps in two classes count for the first.
     """
     missed = ~pixel_bits.gt_matched
     if not errors:

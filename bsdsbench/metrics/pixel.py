@@ -97,7 +97,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the options as set in a protocol; an `ap_rule` that is not set follows its rule.
+        """Return the options as set in a protocol; without `ap_rule`, its rule for AP is taken.
 
         "bsds", the protocol's rule for matched boundaries, leaves the option at its default,
         "step".

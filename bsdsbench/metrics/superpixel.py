@@ -217,10 +217,10 @@ class Superpixels(NamedTuple):
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
 
-    DataError is raised if the labels were probably truncated to 8 bits: unless each component is a
-    superpixel (`opt.components` is 4 or 8), if at least 255 different labels from 0 to 255, with
-    255 among them, have more components than labels. If the user has set `components` to 0, there
-    must be over _REUSED times as many.
+    If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
+    each label is one, and DataError is raised if the labels were probably truncated to 8 bits. They
+    were if at least 255 of them, 255 among them, lie in 0 .. 255, and there are more components
+    than labels (over _REUSED times as many, if the user has set `components` to 0).
     """
     label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:

@@ -190,8 +190,9 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    They are if none exceeds 1, unless all ends are 0 (fractions of the image size?), and if one
-    exceeds the grid (rows, columns) by more than SLACK cells.
+    If none exceeds 1, and some end of a line is not at 0, they are probably fractions of the image
+    size. If one exceeds the grid (rows, columns) by more than SLACK cells, the grid is probably
+    larger.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])

@@ -301,7 +301,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """Return the keys of the columns that tables show by default: all for chosen `groups`."""
+        """Return the keys of the columns that tables show, or None for all if `groups` is set."""
         if opt.groups != _GROUPS[:-1]:  # not the default
             return None
         biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
