@@ -19,7 +19,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.contour.pairs import Instances, find_instances, match_regions
+from bsdsbench.metrics.contour.pairs import find_instances, match_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     COMPONENTS_OF,
@@ -150,49 +150,31 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     instances = find_instances(pred_map, gt_map, opt)
     pairs = match_regions(instances, opt.overlap, opt.iou)  # indices of found and correct objects
     pixels = instances.overlaps.pixels
-    gt_rows = _count_by_size(pairs.gt, instances.gt.count_pixels(pixels), opt.sizes)
-    pred_rows = _count_by_size(pairs.pred, instances.pred.count_pixels(pixels), opt.sizes)
+    gt_pixels, pred_pixels = instances.gt.count_pixels(pixels), instances.pred.count_pixels(pixels)
+    gt_rows = _count_by_size(pairs.gt, gt_pixels, opt.sizes)
+    pred_rows = _count_by_size(pairs.pred, pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # (B, 2, 2); B = 1 if `sizes` is empty
-    table = _tabulate_overlaps(instances)
-    one_to_one = _linear_sum_assignment()(table.iou, maximize=True)
-    inside, joined = _jaccard_sums(table, one_to_one)
-    n_objects = sum(table.iou.shape)  # of both maps
+    # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P),
+    # without predicted objects that lie only on void pixels
+    overlapping = match_regions(instances, rule="any")
+    shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
+    shared[overlapping.gt, overlapping.pred] = overlapping.shared
+    shared, pred_pixels = shared[:, pred_pixels > 0], pred_pixels[pred_pixels > 0]
+    iou = shared / (gt_pixels[:, None] + pred_pixels - shared)
+    one_to_one = _linear_sum_assignment()(iou, maximize=True)
+    inside, joined = _jaccard_sums(shared, iou, gt_pixels, pred_pixels, one_to_one)
     return Counts(
         inside=inside,
         joined=joined,
         objects=by_size.sum(axis=0),
-        sorted_ap=_sorted_ap(table.iou[one_to_one], n_objects),
+        sorted_ap=_sorted_ap(iou[one_to_one], sum(iou.shape)),
         **({"by_size": by_size} if opt.sizes else {}),
     )
 
 
-class _OverlapTable(NamedTuple):
-    """The overlap of each of G annotated objects with each of P predicted objects."""
-
-    shared: I8  # (G, P), the number of pixels in both objects
-    union: I8  # (G, P), the number of pixels in either object
-    iou: F8  # (G, P), shared / union
-    gt_pixels: I8  # (G,), the number of pixels of each annotated object
-    pred_pixels: I8  # (P,), the number of pixels of each predicted object
-
-
-def _tabulate_overlaps(instances: Instances) -> _OverlapTable:
-    """Tabulate the pixel overlaps of annotated objects (rows) with predicted objects (columns).
-
-    Rows and columns ascend by label. Predicted objects that lie only on void pixels are left out.
-    """
-    pixels = instances.overlaps.pixels
-    pairs = match_regions(instances, rule="any")  # all pairs that have a common pixel
-    gt_pixels, pred_pixels = instances.gt.count_pixels(pixels), instances.pred.count_pixels(pixels)
-    shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
-    shared[pairs.gt, pairs.pred] = pairs.shared
-    has_pixels = pred_pixels > 0  # outside void
-    shared, pred_pixels = shared[:, has_pixels], pred_pixels[has_pixels]
-    union = gt_pixels[:, None] + pred_pixels - shared
-    return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
-
-
-def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
+def _jaccard_sums(
+    shared: I8, iou: F8, gt_pixels: I8, pred_pixels: I8, one_to_one: tuple[I8, I8]
+) -> I8:
     """Return the numerators and the denominators of three Jaccard indices, int64 (2, 3), in pixels.
 
     The numerator sums the intersections of paired objects. The denominator sums their unions, and
@@ -202,25 +184,28 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     - AJI+: the pairs are `one_to_one`, those with the largest sum of IoUs, (annotated, predicted)
     - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5; the
       denominator is the number of pixels that are in any object of either map
+
+    shared, iou (G, P): the common pixels and the IoU of each annotated and predicted object.
+    gt_pixels (G,), pred_pixels (P,): the number of pixels of each object.
     """
     sums = []  # (numerator, denominator) of each index
     largest_iou = one_to_one  # no pairs, if a map has no object
-    if table.iou.size:
-        largest_iou = np.arange(len(table.iou)), table.iou.argmax(axis=1)
-    for pairs in (largest_iou, one_to_one):
-        is_pair = np.zeros(table.iou.shape, bool)
-        is_pair[pairs] = table.shared[pairs] > 0  # objects without a common pixel are unpaired
-        unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
-        unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
-        joined = table.union[is_pair].sum() + unpaired_gt + unpaired_pred
-        sums.append((table.shared[is_pair].sum(), joined))
+    if iou.size:
+        largest_iou = np.arange(len(iou)), iou.argmax(axis=1)
+    for gt, pred in (largest_iou, one_to_one):
+        has_overlap = shared[gt, pred] > 0  # objects without a common pixel are unpaired
+        gt, pred = gt[has_overlap], pred[has_overlap]
+        inside = shared[gt, pred].sum()
+        unpaired = np.delete(gt_pixels, gt).sum() + np.delete(pred_pixels, pred).sum()
+        joined = gt_pixels[gt].sum() + pred_pixels[pred].sum() - inside + unpaired
+        sums.append((inside, joined))
     # A pair with an IoU of at least 0.5 benefits by 1. The IoU terms add up to at most 1/2, so they
     # only break ties between assignments with equal numbers of such pairs
-    most_pairs = max(min(table.iou.shape), 1)
-    benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
+    most_pairs = max(min(iou.shape), 1)
+    benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
     pairs = _linear_sum_assignment()(benefit, maximize=True)
-    joined = table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum()
-    sums.append((table.shared[pairs].sum(), joined))
+    joined = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
+    sums.append((shared[pairs].sum(), joined))
     return np.array(sums).T
 
 
