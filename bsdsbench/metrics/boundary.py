@@ -32,10 +32,10 @@ from bsdsbench.metrics.base import (
     Arrays,
     Column,
     Counter,
-    Metric,
     Opt,
     ScoreTree,
     Texts,
+    ValuesMetric,
     VoidOptions,
 )
 from bsdsbench.metrics.matches import Match as Match
@@ -83,10 +83,11 @@ def tolerance_key(score: str, tolerance: str) -> str:
     return f"{score}@{tolerance.replace('.', '_')}"
 
 
-class CurveMetric(Metric[Opt]):
+class CurveMetric(ValuesMetric[Opt]):
     """A metric with precision-recall curves that are scored as in the boundary benchmark.
 
-    The curves are those of `curve_paths` or, if this is empty, a single one.
+    The curves are those of `curve_paths` or, if this is empty, a single one. `values` may add means
+    over images.
     """
 
     cuts_at_thresholds = True
@@ -113,7 +114,8 @@ class CurveMetric(Metric[Opt]):
             path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
             for path, matches in self.curves(stack, opt).items()
         }
-        return scores.get(()) or nest(scores)  # () is the path of a single curve
+        curves = scores.get(()) or nest(scores)  # () is the path of a single curve
+        return {**curves, **super().scores(stack, weights, protocol, opt)}
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt

@@ -19,11 +19,11 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, one_map
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, VoidOptions
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, defined_ratio
+from bsdsbench.scores.ratios import defined_ratio
 from bsdsbench.transforms.maps import as_float32, nms, prepare
 
 _PARTS = {"seval": "SEval", "ceval": "CEval"}
@@ -74,13 +74,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
             "total": total,
         }
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
-    ) -> ScoreTree:
-        """Compute the scores of both curves, and `average`, the mean crispness of the images."""
-        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for an all-zero map
-        curves = super().scores(stack, weights, protocol, opt)
-        return {**curves, **image_means(weights, {"average": crispness})}
+    def values(self, counts: Stack, opt: VoidOptions) -> dict[str, F8]:
+        """Return the share of each map's sum that NMS keeps, (N,), NaN for an all-zero map."""
+        return {"average": defined_ratio(counts["kept"], counts["total"])}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
         """Describe how the maps are thinned for SEval and for CEval."""
