@@ -8,14 +8,12 @@ program makes, that some come close to any number; for them, a target needs four
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -250,15 +248,6 @@ def _pair_nearest(
     return list(pairs.values())
 
 
-class _Waiting(NamedTuple):
-    """An item of the priority queue: a setting to be counted on more images, smallest gap first."""
-
-    gap: float  # largest difference between a score and its target so far; -inf before counting
-    place: int  # tie-breaker between equal gaps
-    n_counted: int  # number of images counted so far
-    setting: CountingChange
-
-
 class Search:
     """A search for the settings under which a run's scores equal the targets."""
 
@@ -411,14 +400,16 @@ class Search:
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(rounding_error(target) for target in self.targets.values())
-        places = count()  # 0, 1, 2, ...: of equal gaps, the one that was queued first comes first
-        queue = [_Waiting(-inf, next(places), 0, setting) for setting in settings]  # a heap
-        gap_by_label = {}
-        while queue and self.seconds_left > 0:
-            gap, _, n_counted, setting = heapq.heappop(queue)  # the smallest gap
-            if self.reached and gap > half_unit:
+        waiting = list(settings)
+        n_counted = dict.fromkeys(waiting, 0)  # number of images counted so far
+        gap_by_label: dict[str, float] = {}
+        while waiting and self.seconds_left > 0:
+            # Of equal gaps, that of the setting that has waited longest
+            setting = min(waiting, key=lambda change: gap_by_label.get(change.label, -inf))
+            waiting.remove(setting)
+            if self.reached and gap_by_label.get(setting.label, -inf) > half_unit:
                 break
-            n = next(size for size in sizes if size > n_counted)
+            n = next(size for size in sizes if size > n_counted[setting])
             is_exact = n == len(self.ids)
             indices = sorted(self.image_order[:n])
             counts = self.count_images(setting, indices)
@@ -439,15 +430,16 @@ class Search:
                 self.trials.pop(setting.label, None)
                 continue
             fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
-            gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
-            gap_by_label[setting.label] = gap
+            gap_by_label[setting.label] = self.record_trial(
+                setting.label, "setting", scores, who=setting.who, **fields
+            )
             if not is_exact:
-                heapq.heappush(queue, _Waiting(gap, next(places), n, setting))
+                n_counted[setting] = n
+                waiting.append(setting)
             elif setting.n_causes == 1:  # a pair and another rule would be three changes
                 self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
-            in_turn = sorted(queue, key=lambda waiting: waiting.place)
-            self.not_tried += [waiting.setting for waiting in in_turn]
+            self.not_tried += waiting
         return gap_by_label
 
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
