@@ -72,9 +72,11 @@ def lone_white(labels: Map) -> int:
     It is then the largest label, far above the others, which lie closer together.
     """
     largest = int(labels.max(initial=0))
+    if largest not in (255, 65535):
+        return 0
     *gaps, last_gap = np.diff(np.unique(labels)).tolist() or [0]
     is_lone = bool(gaps) and last_gap > max(64, 2 * max(gaps))
-    return largest if is_lone and largest in (255, 65535) else 0
+    return largest if is_lone else 0
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:

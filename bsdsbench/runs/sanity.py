@@ -148,7 +148,7 @@ def _is_dark_on_mask(
     if values.shape != mask.shape or not mask.any() or not background.any():
         return False
     white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
-    total = float(values.sum(dtype=np.float64)) / white
+    total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
     # The mean beside the object is at most this, which saves averaging parts of most maps
     if (values.size - total if inverts else total) <= least * np.count_nonzero(background):
         return False

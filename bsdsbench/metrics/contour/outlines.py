@@ -20,7 +20,7 @@ from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.pairs import LabelPair, Labels
-from bsdsbench.metrics.label_maps import Overlaps, Spacing, find_overlaps
+from bsdsbench.metrics.label_maps import Overlaps, Spacing, box_around, find_overlaps
 
 PIXELS = (1.0, 1.0)
 
@@ -225,7 +225,10 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     counts = np.zeros((n_labels, 2, 2), np.int64)
     for side, (labels, other) in enumerate([(pred, gt), (gt, pred)]):
         skeletons = np.full_like(labels, -1)  # the label whose skeleton has the pixel
-        boxes = find_objects(labels + 1, n_labels)
+        if n_labels == 1 and (is_object := labels == 0).any():  # in a tenth of the time
+            boxes = [box_around(is_object, 0)]
+        else:
+            boxes = find_objects(labels + 1, n_labels)
         for label, box in enumerate(boxes):
             if box:  # None if the map lacks the label
                 skeletons[box][skeletonize(labels[box] == label)] = label
