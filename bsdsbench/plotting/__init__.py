@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
 
 # Imported when first used, so that matplotlib is loaded only for a plot.
-_HOME = {
-    "DETCurveDisplay": "plotting.displays",
-    "FThresholdDisplay": "plotting.displays",
-    "PRCurveDisplay": "plotting.displays",
-    "ROCCurveDisplay": "plotting.displays",
-    "ReliabilityDisplay": "plotting.displays",
-    "ToleranceDisplay": "plotting.displays",
-    "plot_curves": "plotting.figures",
-    "plot_ranks": "plotting.comparison_plots",
-    "plot_runs": "plotting.figures",
-    "plot_slices": "plotting.comparison_plots",
-    "plot_spaces": "plotting.figures",
+_MODULES = {
+    "plotting.comparison_plots": "plot_ranks plot_slices",
+    "plotting.displays": "DETCurveDisplay FThresholdDisplay PRCurveDisplay ROCCurveDisplay "
+    "ReliabilityDisplay ToleranceDisplay",
+    "plotting.figures": "plot_curves plot_runs plot_spaces",
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOME)
 if not TYPE_CHECKING:  # it would give every name the type Any
