@@ -24,7 +24,8 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # The allowed numbers of axes and kinds of dtype (numpy's letters) of a part. By default, a part has
 # two axes, and may hold bools or any real numbers.
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
-_DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+_DTYPE_KINDS = {"photo": "u"}
+_LABELS = ("labels", "instances", "classes", "segs", "segmentations")
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 _AS_LABELS = Setting("pred_kind", "labels", "for label maps")
 
@@ -148,7 +149,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     The name of the part decides the axes and the values:
 
     - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
-    - "labels", "instances" and "classes" (H, W) become integers
+    - label maps (H, W), such as "labels" and "segs", become integers
     - "soft" and "ucm2" are checked to be bool, uint8, uint16, or floats in [0, 1]
     - all others are returned as they are
 
@@ -162,7 +163,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
         fault = f"{label}: {kind_of_value(array)}, expected {noun} and"
         fix = suggest_one_map(array.shape) if n_axes == (2,) else ()
         raise DataError(f"{fault} {' or '.join(map(str, n_axes))} axes", fix=fix)
-    if name in ("labels", "instances", "classes") and array.ndim == 2:
+    if name in _LABELS and array.ndim == 2:
         return labels_to_integers(array, "label map")
     if name in ("soft", "ucm2"):
         return check_soft_map(array, "ucm2" if name == "ucm2" else "soft map")

@@ -90,8 +90,14 @@ def test_the_size_of_a_truth(given):
 )
 def test_what_inputs_are_not(make, given, words):
     (name,) = given
-    where = "label map" if name == "labels" else rf"{make.__name__}\.{name}"
+    where = rf"(label map|{make.__name__}\.{name})"
     refused(rf"^{where}.*: .*expected .*{words}", make, "a", **given)
+
+
+def test_label_maps_of_floats_are_whole_numbers():
+    floats = np.array([[0.0, 7], [2**31, 1]])
+    assert Prediction("a", segs=(floats,)).segs[0].tolist() == floats.tolist()
+    assert GroundTruth("a", segmentations=(floats,)).segmentations[0].dtype == np.int64
 
 
 @pytest.mark.parametrize("make", [Prediction, GroundTruth])
