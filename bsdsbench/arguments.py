@@ -90,7 +90,8 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
     """Check that a value is a number from `low` to `high`, inclusive, and return it as a float.
 
-    If `whole` is True, the value must be an integer and is returned as an int. A bool is no number.
+    If `whole` is True, the value must be an integer and is returned as an int. Raises DataError for
+    a number outside the range, NaN, a bool, or any other type.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:

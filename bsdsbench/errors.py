@@ -72,20 +72,30 @@ class Problem:
         return self.line()
 
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return "FILE: HAS, expected EXPECTED (FIXES)" as one line of printable text, clipped."""
+        """Return "FILE: HAS, expected EXPECTED (FIXES)" as one line of printable text, clipped.
+
+        `write` formats the fixes that are a Setting; the default is Python syntax.
+        """
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
         return clip(visible(text, keep_spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the suggested fixes on one line; `write` formats settings (default: as Python)."""
+        """Return the suggested fixes on one line, separated by semicolons.
+
+        `write` formats the fixes that are a Setting; the default is Python syntax.
+        """
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def with_file(self, file: str) -> Problem:
-        """Return a copy with `file`, unless there is a file or `has` mentions `file` elsewhere."""
+        """Return a copy of this problem with `file` set and removed from the start of `has`.
+
+        A problem that already has a file, or whose `has` mentions `file` elsewhere, is returned
+        unchanged.
+        """
         has = self.has.removeprefix(f"{file}: ")
         if self.file or file in has:
             return self
@@ -200,9 +210,10 @@ def warn(warning: InputWarning) -> None:
 
 
 def locate_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return the location of a bug as "PACKAGE, in FILE, line N", or "" if it is unknown.
+    """Return the location of a bug as "PACKAGE, in FILE, line N".
 
-    This is the innermost frame of the traceback in one of the `packages` (top-level names).
+    This is the innermost frame of the traceback in one of the `packages` (top-level names such as
+    "bsdsbench"), or "" if there is none.
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -213,7 +224,10 @@ def locate_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Describe an unexpected exception, which is a bug, on one line: type, message, location."""
+    """Describe an unexpected exception, which is a bug, on one line: type, message, location.
+
+    The location is that of `locate_bug`, and is left out if there is none.
+    """
     place = locate_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"
@@ -242,8 +256,9 @@ def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in file and numbers, in order of first appearance.
 
-    If a problem has no `file`, it is taken from the start of the text ("FILE: FAULT"). If the text
-    names no file either, the problem is a group of its own. Repeated problems are dropped.
+    "a.png: 3 values" and "b.png: 7 values" are similar. If a problem has no `file`, it is taken
+    from the start of the text ("FILE: FAULT"). If the text names no file either, the problem is a
+    group of its own. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):  # without repetitions
@@ -262,7 +277,8 @@ MANY_FILES = 10  # one line names up to this many files, and of more than this o
 def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Replace each group of more than three problems that differ only in file and numbers by one.
 
-    It is the first problem of the group, with the number of files and their names as its `file`.
+    It is the first problem of the group. Its `file` gives the number of files and their names, of
+    more than ten only the first three, and `names` has all of them.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

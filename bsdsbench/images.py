@@ -92,9 +92,11 @@ class ImageParts:
     def of_checked(
         cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> Self:
-        """Construct an instance from valid parts, of the dtypes that the constructor gives them.
+        """Construct an instance without the constructor's checks, from parts that are valid.
 
-        Only sizes are checked: raises ShapeError if the maps do not have the size of one image.
+        `parts` maps names, such as "boundaries", to arrays (or tuples of arrays) of the dtypes to
+        which the constructor converts them. Only sizes are checked: raises ShapeError if the maps
+        do not have the size of one image.
         """
         made = cls.__new__(cls)
         made._set_parts(image_id, path, evidence, parts)
@@ -134,7 +136,10 @@ class ImageParts:
         return show(self.path or self.image_id)
 
     def __getattr__(self, name: str) -> Any:
-        """Raise MissingPartError for an absent part, and AttributeError for any other name."""
+        """Raise MissingPartError for an absent part, and AttributeError for any other name.
+
+        Python calls this only if the normal attribute lookup fails.
+        """
         # Python calls this only if the normal attribute lookup fails
         if name not in self.part_names:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -146,7 +151,9 @@ class ImageParts:
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     """Validate one array of an image, and return it with the dtype that metrics expect.
 
-    The name of the part decides the axes and the values:
+    `name` is the name of the part. It decides the axes: (C, H, W) for "class_boundaries", (H, W) or
+    (C, H, W) for "classes", three axes for "photo", and (H, W) for all others. It also decides the
+    values:
 
     - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
     - label maps (H, W), such as "labels" and "segs", become integers
@@ -154,6 +161,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     - all others are returned as they are
 
     `label` names the array in error messages, and `map_label` in those about non-binary values.
+    Raises DataError for a wrong type, shape or value.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -241,7 +249,11 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The kind of prediction; for soft maps "soft8", "soft16" (bits), "binary" or "float"."""
+        """The kind of prediction in one word, with the dtype of soft maps.
+
+        Soft maps are "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for all other
+        predictions it is `kind`.
+        """
         if self.kind != "soft":
             return self.kind
         words = {"uint8": "soft8", "uint16": "soft16", "bool": "binary"}
@@ -427,6 +439,7 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Suggest, for an error message, how to reduce an array of C maps to one.
 
     The axis of the maps is the last if it is shorter than the first, and otherwise the first.
+    Returns () unless there are three axes, all longer than 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -442,7 +455,8 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
-    It is not copied, except that float16 becomes float32. `what` names the map in errors.
+    It is not copied, except that float16 becomes float32. `what` names the map in errors. Raises
+    DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
@@ -479,7 +493,10 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return a copy of (..., H, W) maps with 0 where `valid` (H, W) is False; if None, the maps."""
+    """Return a copy of (..., H, W) maps with 0 wherever the (H, W) map `valid` is False.
+
+    If `valid` is None, `maps` itself is returned.
+    """
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
@@ -547,7 +564,8 @@ def labels_to_integers(values: Map, what: str) -> Map:
     """Convert a label map, which may be stored as floats, to integers.
 
     Integers are returned unchanged, and bool as a uint8 view. Floats become int32 if all values
-    fit, otherwise int64.
+    fit, otherwise int64. Raises DataError if a float is not a whole number or its absolute value
+    exceeds 2**53; `what` names the labels in the message.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values

@@ -50,8 +50,9 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
     Use it around code that parses the content of the file `path`; `what` is the expected content,
-    such as "a MATLAB file". If the message of a DataError already names the file, it keeps its
-    type.
+    such as "a MATLAB file". The file name is added to each problem of a DataError. If the message
+    of a DataError already names the file, it keeps its type. A MemoryError is reported as a file
+    too large for this machine, and any other exception as a damaged file.
     """
     try:
         yield
@@ -115,7 +116,8 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
-    `what` describes the expected content in error messages. Raises FileFormatError.
+    `what` describes the expected content in error messages. Raises FileFormatError if the file
+    cannot be read, is too large, or does not hold a valid JSON object.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -171,7 +173,10 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of this shape, and bytes per value, would be too large."""
+    """Raise FaultError if an array of the claimed shape would be too large.
+
+    The limits are MAX_PIXELS values, and MAX_DECODED_BYTES bytes at `itemsize` bytes per value.
+    """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
         size = clip(" x ".join(map(str, shape)), 100)
@@ -195,7 +200,8 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
     `kind` is str, int, float, dict or list. If it is float, an int is converted; a bool is never
-    accepted. Raises FaultError, also for a str that UTF-8 cannot encode.
+    accepted. Raises FaultError if the field is absent, has another type, or is a str that UTF-8
+    cannot encode.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -207,7 +213,10 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, with values of `kind` by the rules of `entry`."""
+    """Return the JSON object in the field `name`, after checking that its values are of `kind`.
+
+    The rules for values, and the errors, are those of `entry`.
+    """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 

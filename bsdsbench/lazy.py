@@ -16,6 +16,8 @@ def lazy_getattr(
     - names: maps each public name to the module that defines it, relative to bsdsbench (such as
       "curves.areas")
     - modules: maps each public name of a module to the module, also relative to bsdsbench
+
+    The returned function raises AttributeError for any other name.
     """
 
     def get(name: str) -> object:

@@ -89,17 +89,22 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Compute the metric's scores for S samples of the N images (default protocol: of the run).
+        """Compute the metric's scores for S samples of the N images.
 
-        `weights` (S, N) says how often each image occurs in each sample. Returns nested mappings
-        whose leaves are arrays (S,), or curves (S, T) over T thresholds.
+        `weights` (S, N) says how often each image occurs in each sample. `protocol` is the protocol
+        for scoring; the default is that of the run.
+
+        Returns nested mappings whose leaves are arrays (S,), or curves (S, T) over T thresholds.
         """
         metric, protocol = self.metric, protocol or self.run.protocol
         stack, opt = metric.stack(self.counted()), metric.options_of(protocol)
         return metric.scores(stack, np.array(weights), protocol, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Score a data set in which image k occurs times[k] times: {column: score}."""
+        """Score a data set in which image k occurs times[k] times, with a new id for each copy.
+
+        Returns a dict from column to score. Columns without a score have no entry.
+        """
         records = np.repeat(np.array(self.run.records, object), [*times])
         copies = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(records)]
         return _columns(self.metric, self.metric.score(copies, self.run.protocol))
@@ -338,7 +343,11 @@ class MetricContract:
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
-    """Return a copy of the ground truth without annotations, but with depth and one region."""
+    """Return a copy of the ground truth without annotations.
+
+    Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
+    region, and there are no lines.
+    """
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}
     parts: dict[str, Any] = {**zeros, **ones}

@@ -47,7 +47,10 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Join printable, clipped names with commas; " and N more" replaces those after `limit`."""
+    """Join names with commas, with " and N more" in place of those after the first `limit`.
+
+    Names are made printable, and long names are shortened.
+    """
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
@@ -87,7 +90,10 @@ def rounding_error(number: float | str) -> float:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" with the `known` word most similar to `word`; "" without one."""
+    """Return "; did you mean 'X'?", where X is the `known` word most similar to `word`.
+
+    Returns "" if no known word is similar.
+    """
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -119,7 +119,10 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a callback that adds up the samples of finished blocks for `progress`."""
+    """Return a callback that adds up the samples done and reports the sum to `progress`.
+
+    The callback takes the number of samples in a finished block.
+    """
     n_done = 0
 
     def count_samples(n_samples: int) -> None:
@@ -162,7 +165,10 @@ class Sampling(NamedTuple):
     clusters: I8 | None = None  # (N,): the cluster index of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return the index of each image's cluster or, if images are drawn, of the image itself."""
+        """Return the cluster index of each image, counted from 0, (n_images,).
+
+        If images are drawn, each image is its own cluster.
+        """
         return np.arange(n_images) if self.clusters is None else self.clusters
 
     @property
@@ -173,9 +179,10 @@ class Sampling(NamedTuple):
     def for_images_of(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return a copy of the settings that draws the images of the runs, or clusters of them.
 
-        `cluster` is the group column whose groups are the clusters, or None to draw single images.
-        A run without any group columns has the clusters of the other runs. Raises DataError if two
-        runs have different clusters, or if none has the column.
+        All runs have the same images. `cluster` is the group column whose groups are the clusters,
+        or None to draw single images. Runs without any group columns are not checked: their images
+        are in the clusters of the other runs. Raises DataError if two runs have different clusters,
+        or if none has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -201,8 +208,9 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Return the settings of a bootstrap; `Sampling.for_images_of` sets what is drawn.
+    """Check the settings of a bootstrap, and return them.
 
+    They do not say yet how many images or clusters are drawn; `Sampling.for_images_of` sets this.
     Raises DataError if a setting is out of range.
     """
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
@@ -292,9 +300,11 @@ def sample_runs(
 def jackknife_weights(units: I8) -> Iterator[Weights]:
     """Yield the weights of a jackknife that leaves out one cluster of images at a time.
 
-    `units` has the cluster index of each image, counted from 0, (N,). Yields int8 arrays (S, N),
-    each for a block of S clusters. Over all blocks, row k is 0 for the images of cluster k and 1
-    for all other images.
+    `units` has the cluster index of each image, counted from 0, (N,). A cluster may be a single
+    image.
+
+    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 for the
+    images of cluster k and 1 for all other images.
     """
     n_units = int(units.max()) + 1
     for left_out_units in blocks(n_units, len(units)):

@@ -70,8 +70,9 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
 def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Correct the p-values of each family by Holm's method, and return the differences by family.
 
-    A family is one score between all pairs of runs or methods. The same score of all parts of a
-    metric, such as the Dice of every class, is one family, separate from the overall score.
+    A family consists of the differences of one score between all pairs of runs or methods. The
+    differences of the same score of all parts of a metric, such as the Dice of every class, form
+    one family, separate from that of the overall score.
     """
     named = [(parse_score(difference.score), difference) for difference in differences]
     families = grouped(((n.metric, n.column.key, n.part != ""), d) for n, d in named)
@@ -277,9 +278,10 @@ class Comparison(ComparedScores):
         return {"schema": _SCHEMA, **values, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """Return the comparison restricted to some scores, such as "ods", or with "all" shown.
+        """Return the comparison restricted to some scores, such as "ods".
 
-        P-values are not corrected again. Raises DataError if a score is unknown.
+        "all" keeps every score and shows all in tables. P-values are not corrected again. Raises
+        DataError if a score is unknown.
         """
         if "all" in scores:
             return replace(self, shown=self.scores)

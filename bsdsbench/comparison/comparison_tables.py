@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 def comparison_tables(compared: Comparison) -> list[Table]:
     """Return the tables of a comparison, restricted to the scores in `scores_shown`.
 
-    They are a table of overall scores and one for the parts (such as classes) of each metric, each
-    followed by the differences between runs, and at the end the wins, ties and losses image by
-    image. For a single run, there are only scores.
+    - The overall scores of each run, and the differences between each pair of runs.
+    - For each metric with per-part scores (parts are classes, for example): these scores and their
+      differences.
+    - The numbers of images on which the first run of each pair wins, ties and loses.
+
+    For a single run, the tables of differences and of wins are left out.
     """
     # The metric of per-part scores, or "" for the overall scores of all metrics -> the scores
     scores_of_tables: dict[str, list[str]] = {"": []}
@@ -205,11 +208,14 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the last four cells of a difference's row, as in `difference_fields`.
+    """Return the last four cells of a difference's row in a table of differences.
+
+    They are the difference with its interval, p, p after Holm's correction, and the smallest
+    difference that would be significant with probability 0.8.
 
     The official benchmark's matching of pixels is randomized. "~" marks a difference so small that
-    this matching alone may cause it. "*" marks a significant difference: p after correction is
-    below 1 - level, and there is no "~".
+    this matching alone may cause it. "*" marks a significant difference: p after correction
+    is below 1 - level, and there is no "~".
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -217,7 +223,10 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 
 
 def holm_note(level: float, scores: Sequence[str]) -> str:
-    """Return the note on what "*" marks in a table of these scores, at a confidence level."""
+    """Return the note on what "*" marks, and on the tests that Holm's method corrected together.
+
+    `level` is the confidence level. `scores` are those in the table, such as "boundary.ods".
+    """
     has_parts = any(parse_score(score).part for score in scores)
     families = "pairs and parts" if has_parts else "pairs"
     correction = f"Holm's correction over the {families} of each score"

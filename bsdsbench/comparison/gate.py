@@ -321,10 +321,14 @@ def _check_images(
 ) -> GateResult:
     """Check the scores of a run against a baseline run on the same images.
 
-    `scores_before` are the baseline's scores, and `tolerances` has each score to check. `sampling`
-    has the settings of the bootstrap that tests whether a drop is significant. The tolerance alone
-    decides if it is None, or if no drop could be significant, for example because there are few
-    images; a note then says so.
+    scores_before : the baseline's scores by name, such as "boundary.ods"
+    tolerances : the tolerance of each score to check
+    sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
+        decide by tolerance alone
+
+    The tolerance alone also decides if no drop could be significant, for example because there are
+    few images; a note then says so. Another note lists scores that are means over different numbers
+    of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
@@ -422,11 +426,13 @@ def _check_slices(
 def assert_scores(
     run: Evaluation | PathLike, baseline: PathLike, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Check a run (or its folder) against a baseline file with the `options` of `check`.
+    """Check a run (or its folder) against a baseline file, and raise AssertionError on failure.
 
-    Raises AssertionError, with at most five lines, if a score fails or if there is no baseline. If
-    `update` is True, nothing is checked: the baseline file is written from the run, keeping its
-    tolerances, and None is returned.
+    `options` are further parameters of `check`. If `update` is True, nothing is checked: the
+    baseline file is written from the run, keeping its tolerances, and None is returned.
+
+    The AssertionError, with a message of at most five lines, is raised if a score fails or if there
+    is no baseline.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])
@@ -447,8 +453,9 @@ def assert_scores(
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
     """Return a tolerance as the largest allowed drop of a score.
 
-    For example, the tolerance "5%" is 0.04 if the score was 0.8 in the baseline (`before`). Raises
-    DataError if the tolerance is neither a number nor a percentage, or if it is negative.
+    For example, the tolerance "5%" is 0.04 if the score was 0.8 in the baseline (`before`). A
+    number is returned unchanged. `score` is the name of the score for errors. Raises DataError if
+    the tolerance is neither a number nor a percentage, or if it is negative.
     """
     name_in_errors = f"tolerance of {score} (0.01, or 5%)"
     if isinstance(tolerance, str) and tolerance.endswith("%"):

@@ -151,7 +151,8 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with one row per run and class.
 
-    `losses` has the dict of `lost_scores` for each run.
+    `losses` has the dict of `lost_scores` for each run. Its entries "missed", "false" and
+    "agreement" have the numbers of each class: {class: {"share", "low", "high", "delta_ods"}}.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

@@ -55,9 +55,10 @@ class Method:
     seeds: tuple[str, ...]  # a label of each run, such as "seed0"; see `__init__`
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and label each by the part of its folder's path that differs, "seed0".
+        """Load the runs, and label each by what distinguishes its folder, such as "seed0".
 
-        For a run given as an Evaluation, its name takes the place of the path.
+        The label is the part of the folder's path that differs between the runs. For a run given as
+        an Evaluation, its name takes the place of the path.
         """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
@@ -282,7 +283,10 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
 
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
-    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID."""
+    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID.
+
+    Without a `name`, it gets the name of the first run. Raises DataError as `splits` does.
+    """
     if not runs:
         raise DataError("no runs given, expected one of each split")
     if lacking := [run.name for run in runs if not run.records]:

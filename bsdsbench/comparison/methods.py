@@ -238,7 +238,8 @@ def _variance_notes(
 ) -> list[str]:
     """Return notes on what the intervals cover, and on missing or coarse p-values.
 
-    `paired` has the pairs of methods with the same seeds, and `units` what is drawn besides runs.
+    `paired` has the pairs of methods with the same seeds. `units` is what is drawn besides runs:
+    "images" or "clusters (COLUMN)".
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]

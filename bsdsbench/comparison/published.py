@@ -90,10 +90,11 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """Return the name in tables and plots: `shown_as`, or one such as "HED (2015, published)".
+        """Return the name of the result in tables and plots.
 
-        The details are the year, "published", the input, the variant unless it is "single-scale",
-        and the key unless it is the name in lower case.
+        It is `shown_as` if the user gave such a name. Otherwise it is the method's name with
+        details in parentheses, such as "HED (2015, published)": the year, "published", the input,
+        the variant unless it is "single-scale", and the key unless it is the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -160,7 +161,8 @@ def find_published(
     """Return the published results with these keys, in the order of the keys.
 
     Keys are matched without regard to case and surrounding spaces. `labels` maps keys to names to
-    show instead of the published ones. Raises DataError, with similar keys, if one is unknown.
+    show instead of the published ones. If a key is unknown, raise a DataError that lists similar
+    keys.
 
     Examples
     --------
@@ -193,7 +195,8 @@ def labelled_runs(
     """Return the runs, renamed as `labels` says: a dict from key to new name.
 
     A key is the name of a run, its folder as in `given`, or the last component of that folder. It
-    may also be the key of one of the `published` results. Raises DataError if it is none of these.
+    may also be the key of one of the `published` results, which changes no run. Raises DataError if
+    a key is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []

@@ -138,6 +138,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "") -> list[Table]:
     """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
+    In the second table, a cell is the probability that the row's method beats the column's method.
     `comparisons` maps the name of each slice (a group of images) to the comparison on it, and
     `slice_column` is the group column that defines the slices. For a single comparison on all
     images, both names are "".

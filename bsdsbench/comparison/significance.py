@@ -40,8 +40,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
     """Assign letters to names so that names that share a letter do not differ significantly.
 
-    This is Piepho's compact letter display, computed by insertion and absorption. `different` has
-    the pairs that differ. The best name has the letter "a".
+    This is Piepho's compact letter display, computed by insertion and absorption. `best_first` has
+    the names from best to worst, and `different` the pairs that differ. The best name has the
+    letter "a".
     """
     groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
@@ -69,7 +70,9 @@ def p_value(draws: F8, n_images: float) -> float:
     The share of draws on the smaller side of 0 is converted to a z-score. p is twice the tail
     probability of this score in Student's t distribution with `n_images` - 1 degrees of freedom,
     because bootstrap samples of few images (or clusters) vary too little. `n_images` may be an
-    effective number, which need not be an integer. Returns NaN if a draw is NaN.
+    effective number, which need not be an integer.
+
+    Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if `n_images` is below 2.
     """
     from scipy.special import ndtri, stdtr
 
@@ -123,7 +126,8 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
-    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN.
+    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN, if there are fewer than
+    two draws, or if all are of one image.
     """
     if draws.size < 2 or _is_one_image(draws, n_images):
         return math.nan
@@ -142,6 +146,10 @@ class Ends(NamedTuple):
 
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     """Return the percentile interval of bootstrap draws (B,), widened if there are few images.
+
+    With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
+    few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
+    little.
 
     NaN draws are ignored. If the share of defined draws is below `level`, or if all draws are of
     one image, both ends are NaN.
@@ -171,10 +179,13 @@ def permutation_p(
 ) -> dict[str, float]:
     """Return the two-sided p-value of a permutation test between two runs, for each score.
 
-    A permutation exchanges the counts of some images (or whole clusters) between the two runs. Up
-    to `n_boot` permutations are tried, as in `_swaps`. The p-value is the share of these whose
+    A permutation exchanges the counts of some images (or whole clusters) between the two runs. If
+    there are at most `n_boot` permutations, all of them are tried. Otherwise, the observed
+    assignment and `n_boot` random permutations are tried. The p-value is the share of these whose
     difference a - b is at least as far from 0 as the observed one. It is NaN if any of the
-    differences is undefined. `report_samples` is that of `scores_of`.
+    differences is undefined.
+
+    report_samples: progress callback, called with the number of permutations scored.
 
     Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """
@@ -216,8 +227,9 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
     """Return the two-sided p-value of a sign-flip test on the differences of R pairs, (R,).
 
     Each difference gets a plus or minus sign. The p-value is the share of sign assignments whose
-    mean is at least as far from 0 as the observed mean. Up to _MAX_SIGNS assignments are tried, as
-    in `_swaps`. Returns NaN if a difference is NaN.
+    mean is at least as far from 0 as the observed mean. Up to 16 pairs, all 2^R assignments are
+    tried. For more pairs, the observed one and 2^16 random ones, drawn with `seed`, are tried.
+    Returns NaN if a difference is NaN.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25

@@ -61,9 +61,7 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
 def compare_slices(
     runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
 ) -> dict[str, Comparison | MethodComparison]:
-    """Compare runs or methods within each slice, as on all images, and return a dict by slice.
-
-    Raises DataError if the runs lack the column, or are not comparable.
+    """Compare runs or methods within each slice, in the same way as on all images.
 
     Parameters
     ----------
@@ -75,6 +73,16 @@ def compare_slices(
         Methods to compare instead of `runs`, as in `compare_methods`.
     **options
         Options of `compare`, or of `compare_methods`.
+
+    Returns
+    -------
+    dict of str to Comparison or MethodComparison
+        The comparison on the images of each slice, by name of the slice.
+
+    Raises
+    ------
+    DataError
+        If the runs lack the column, or are not comparable.
     """
     slices = runs_by_slice(runs_of(methods) or runs, by).slices
     comparisons = dict[str, Comparison | MethodComparison]()
@@ -98,10 +106,11 @@ def compare_slices(
 def means_by_slice(
     methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
 ) -> Table:
-    """Return the table of `means_table` with one row per slice and method.
+    """Return a table of each method's mean scores over its runs: one row per slice and method.
 
-    Each group of images in the column `by` is a slice. Raises DataError if the runs lack the
-    column, are not comparable, or lack a score.
+    Each group of images in the column `by` is a slice. A mean is followed by its `spread` over the
+    runs, such as the standard deviation. `columns` are the scores to show, None for the default.
+    Raises DataError if the runs lack the column, are not comparable, or lack a score.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     scores = scores_to_show(methods, columns)

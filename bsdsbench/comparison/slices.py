@@ -162,8 +162,9 @@ def _jackknife_interval(
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
     `replicates` (n,) are the values without each of n images or clusters. `n_units` is the number
-    of images or clusters of the slice, or of the run for a mean over slices. If it is below 2, or
-    if the value or a replicate is NaN, the ends are NaN.
+    of images or clusters of the slice, or of the run for a mean over slices; Student's t has
+    `n_units` - 1 degrees of freedom. If it is below 2, or if the value or a replicate is NaN, the
+    ends are NaN.
 
     `score` is the name of the score, or "" for a difference of scores. The interval of a score is
     clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the score
@@ -243,11 +244,14 @@ def _slice_table(
     """Build a table of scores by slice, each with its difference from the score on all images.
 
     Each run has rows for all images, for each slice, and for the mean over slices; of these, each
-    part of the metric (such as a class) has a row.
+    part of the metric (such as a class) has a row. Undefined are the intervals and differences for
+    all images, and the scores that a part does not have.
 
     runs : all runs, which are listed in the footer
+    metric : the metric of the scores
     slices : one for each run that has the metric
-    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE
+    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Only
+        the latter need a column of parts
     """
     columns: dict[str, Column] = {}  # key of a table column -> the metric's column
     scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
@@ -305,7 +309,8 @@ def _means_of_few(
 ) -> list[Note]:
     """Return a note for each macro mean over only some slices, as a slice without any object.
 
-    `scores_by_part` is that of `_slice_table`. Columns with the same note share it.
+    `scores_by_part` has the scores of the table: part, "" for overall scores -> key of the table's
+    column -> score. Columns with the same note share it.
     """
     lines: list[tuple[str, str]] = []  # (text of a note, key of a column)
     for of_run in slices:
@@ -371,8 +376,9 @@ def score_drawn(
 ) -> str:
     """Return the name of the score to draw in a plot of slices, such as "boundary.ods".
 
-    It is the first score, of the `metric` if one is given, that tables of the first run show by
-    default and that all runs have. Raises DataError if there is none.
+    It is the first score that tables of the first run show by default and that all runs have.
+    `slices` has the slices of each run. If `metric`, such as "boundary", is given, only its scores
+    are considered. Raises DataError if there is no such score.
     """
     shared = shared_names(s.scores for s in slices)
     for name in score_names.default_scores(runs[0], shared):

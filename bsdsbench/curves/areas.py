@@ -201,13 +201,15 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     No end points are added. Without points the area is 0.
 
-    Raises DataError if a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as
-    FPR rises.
-
     Parameters
     ----------
     fpr, tpr : array_like
         False and true positive rates, float64 (K,), along the curve in either direction.
+
+    Raises
+    ------
+    DataError
+        If a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as FPR rises.
 
     Examples
     --------
@@ -310,13 +312,18 @@ def area_table(
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (reimplemented from its source, not
     run), VLFeat, the PASCAL VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
-    There are the same 17 rows for any data. A value is NaN if there are no positives, if its
-    program rejects the scores, or, for ROC areas, if there are no negatives.
 
     Parameters
     ----------
     labels, scores, reading : as in `pr`
         Class and score of each sample, how labels are read. Errors and warnings are those of `pr`.
+
+    Returns
+    -------
+    tuple of AreaRow
+        The same 17 rows for any data, each with the name of an area, its value, and how it is
+        computed. A value is NaN if there are no positives, if its program rejects the scores, or,
+        for ROC areas, if there are no negatives.
 
     Examples
     --------
@@ -337,7 +344,8 @@ def point_areas(
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
     The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
-    2 with areas under the ROC curve.
+    2 with areas under the ROC curve. In each row, `name` is the area ("11-point"), `value` its
+    value, and `rule` how it is computed ("mean of 11 recall levels").
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")

@@ -134,14 +134,19 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     """Return the achievable PR curve of ROC points: their convex hull, converted to PR space.
 
     Randomly mixing the classifiers at these points can reach every point of this curve, but none
-    above it (Davis and Goadrich 2006, section 3). Without points it is the chance line. It has a
-    point at each whole TP between the corners of the hull. The first point has recall 0 and the
-    precision of the next point. The last point has recall 1 and precision P/(P + N).
+    above it (Davis and Goadrich 2006, section 3). Without points it is the chance line.
 
     Parameters
     ----------
     fpr, tpr, positives, negatives : as in `roc_to_pr`
         The points, and the number of samples of each class.
+
+    Returns
+    -------
+    PRPoints
+        The corners of the hull, and a point at each whole TP between them. The first point has
+        recall 0 and the precision of the next point. The last point has recall 1 and precision P/(P
+        + N).
 
     Examples
     --------
@@ -158,17 +163,21 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
-    A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4). The
-    points are in ascending order of recall; without any, the curve is empty. Leading points with TP
-    = FP = 0 get the precision of the next point, which is the limit of precision along the line. If
-    there is no next point, they get 1.
+    A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4).
+    Leading points with TP = FP = 0 get the precision of the next point, which is the limit of
+    precision along the line. If there is no next point, they get 1.
 
     Parameters
     ----------
     tp, fp : array_like
-        Counts of shape (K,) along the curve, both non-decreasing.
+        Counts of shape (K,) along a curve, both non-decreasing.
     positives : float
         P, the number of positives. Recall is TP/P.
+
+    Returns
+    -------
+    PRPoints
+        The given and the added points in ascending order of recall; empty if there are no points.
 
     Examples
     --------

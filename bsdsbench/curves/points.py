@@ -141,7 +141,8 @@ class CurvePoints(TabularCurve):
     def area(self) -> float:
         """Area under the PR curve by `davis_goadrich_area`.
 
-        It is NaN unless `is_curve`, if there are no points, or if a class total is unknown.
+        It is NaN if there are no points, if a class total is unknown, or if a rate decreases from
+        point to point, so that no line joins the points.
         """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
@@ -387,9 +388,10 @@ def threshold_curve(
 def _hazen_quantiles(values: F8, n: int) -> F8:
     """Return the quantiles 1/n, 2/n .. (n - 1)/n of the values by Hazen's rule, ascending.
 
-    Quantile q of m sorted values is at index q m - 1/2, interpolated linearly between the
-    neighbouring values. Indices below 0 count as 0. A quantile that falls on a value equals it
-    exactly, which numpy does not guarantee.
+    Quantile q of m sorted values is at index q m - 1/2, interpolated between the neighbouring
+    values. Indices below 0 count as 0. Without values, the result is empty.
+
+    A quantile that falls on a value equals it exactly, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:

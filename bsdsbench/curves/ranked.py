@@ -153,9 +153,6 @@ def pr(
     Without positives, auc, ap and ap_11 are NaN. Without negatives, precision is 1. If a class is
     missing, an InputWarning is given.
 
-    Raises DataError if a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if
-    an option is out of range.
-
     Parameters
     ----------
     labels, scores : array_like
@@ -187,6 +184,12 @@ def pr(
         If True, drop the first point and return the arrays in input order, with NaN (-1 in counts)
         for samples that are never retrieved. The summary numbers do not change.
 
+    Raises
+    ------
+    DataError
+        If a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if an option is
+        out of range.
+
     Examples
     --------
     >>> pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
@@ -215,8 +218,8 @@ def roc(
 
     Parameters
     ----------
-    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
-        The samples, how they are read and ranked, and the form of the arrays.
+    labels, scores, ties, reading : as in `pr`
+        The samples; a point per distinct score ("merge") or per sample; how labels are read.
     plot : str
         Axes of the plot, x before y. They also decide which area is computed:
 
@@ -226,6 +229,8 @@ def roc(
         - "tpfp", "fnfp": sum of FPR times the rise of TPR
 
         VLFeat has "fptp", "tntp", "tptn" and "fpfn". A curve that ends early is not extended.
+    num_positives, num_negatives, include_inf, stable : as in `pr`
+        Class totals to use; whether scores of -inf count; True for arrays in input order.
 
     Examples
     --------
@@ -255,8 +260,10 @@ def det(
 
     Parameters
     ----------
-    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
-        The samples, how they are read and ranked, and the form of the arrays.
+    labels, scores, ties, reading : as in `pr`
+        The samples; a point per distinct score ("merge") or per sample; how labels are read.
+    num_positives, num_negatives, include_inf, stable : as in `pr`
+        Class totals to use; whether scores of -inf count; True for arrays in input order.
 
     Examples
     --------
@@ -453,9 +460,10 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    The arrays have one value per point of the curve or, if the ranking was made with stable=True,
-    one per sample: that of the first point at which the sample is predicted positive. Samples that
-    never are (with the score -inf) get -1 in counts and NaN elsewhere.
+    The arrays have one value per point of the curve, by descending threshold. But if the ranking
+    was made with stable=True, they have one value per sample, in input order: that of the first
+    point at which the sample is predicted positive. Samples that never are (with the score -inf)
+    get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = dict(
         rates, tp=ranking.tp, fp=ranking.fp, thresholds=ranking.thresholds

@@ -158,7 +158,8 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
 
     All values must be finite. If `kind` is "share", they must lie in [0, 1], up to rounding, which
     is clipped. If it is "count", they must be 0 or more, and not decrease along the array. Raises
-    DataError for other values, and ShapeError if the lengths differ.
+    a DataError that names the argument if a value violates this, and ShapeError if the lengths
+    differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -222,11 +223,14 @@ def rank(
 ) -> Ranking:
     """Count true and false positives as the threshold falls from inf to the lowest score.
 
+    A sample is predicted positive if its score is at or above the threshold.
+
     ties : "merge" makes one point per distinct score. "sample" makes one point per sample, with
         equal scores in input order.
     include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : if True, set `point_of_sample`
+    stable : if True, set `point_of_sample`: for each sample, in input order, the index of the
+        first point at which it is predicted positive, or -1 if it never is
     num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
         below the number of samples raises DataError.
     """
@@ -305,9 +309,10 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
 
 
 def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Compute the same as `_count_at_distinct_scores`, in a fraction of the time for many samples.
+    """Count the positives and negatives with a score at or above each distinct score.
 
-    The scores of both classes are sorted separately, then merged.
+    This takes a fraction of the time of `_count_at_distinct_scores` for many samples: the scores of
+    both classes are sorted separately, then merged. Returns thresholds, TP and FP in the same way.
     """
     from bsdsbench.kernels.ranks import merge_levels, partition_scores
 

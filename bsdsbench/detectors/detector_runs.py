@@ -128,13 +128,9 @@ def run(
 ) -> DetectorRun:
     """Run a detector on every image of a folder, time it, and evaluate its maps.
 
-    The detector is called on one image at a time in this process, and once more on the first one,
-    as a warm-up that is not timed. It may print and may change the working directory. The maps are
-    written to OUT/maps; floats are stored as 16-bit PNG, rounded to 1/65535. OUT/maps/run.json
-    describes the detector.
-
-    Raises DataError if the function cannot be imported, if there are no images, if the function
-    fails on all images, or if OUT contains maps and neither `resume` nor `fresh` is given.
+    The detector is called on one image at a time in this process. It may print and may change the
+    working directory. The maps are written to OUT/maps; floats are stored as 16-bit PNG, rounded to
+    1/65535. OUT/maps/run.json describes the detector.
 
     Parameters
     ----------
@@ -153,6 +149,19 @@ def run(
         Ground-truth folder. If it is None, nothing is scored.
     **options : DetectorOptions
         Keywords of the run; see `runs.keywords.RunKeywords`. `on_error` defaults to "skip".
+
+    Returns
+    -------
+    DetectorRun
+        The folder of the maps, the time of each call, the images on which the detector failed and,
+        if `gt` is given, the scores, as `evaluation`. The first image is processed twice, because
+        the first call is a warm-up that is not timed.
+
+    Raises
+    ------
+    DataError
+        If the function cannot be imported, if there are no images, if the function fails on all
+        images, or if OUT contains maps and neither `resume` nor `fresh` is given.
 
     Examples
     --------
@@ -213,9 +222,10 @@ def run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return {image id: absolute path} of the photos in a folder that `split_file`, if any, lists.
+    """Return {image id: absolute path} of the photos in a folder.
 
-    Raises DataError if one of them is missing, or if there are no photos.
+    If `split_file` is given, only the photos that it lists are returned. Raises DataError if one of
+    them is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}

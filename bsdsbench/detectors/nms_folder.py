@@ -32,6 +32,7 @@ def nms_files(
         cause a warning.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
+    progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` lies in one of
     the sources, or if the folders contain different images. If a file cannot be processed, the
@@ -73,7 +74,8 @@ def nms_files(
 def refuse_maps_in(folder: StrPath) -> None:
     """Raise DataError if the output folder of the command `nms --average` contains maps.
 
-    It is the last folder that the user gives. If it contains maps, it is probably another input.
+    The last folder that the user gives is taken as the output folder. If it contains maps, it is
+    probably another input, and the user forgot to give an output folder.
     """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(

@@ -70,7 +70,10 @@ class OtherScores(NamedTuple):
 
 
 def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Yield ODS, OIS and AP by every rule that programs or papers use, one score in each item.
+    """Yield ODS, OIS and AP by every rule that programs or papers use.
+
+    Each item has one score, such as OtherScores("ODS as mean of the images' F", HOME_MADE,
+    {"ods": 0.74}), where HOME_MADE says that no known program has the rule.
 
     run : the curve of the run, with T points
     images : the curves of the N images, as arrays (N, T)
@@ -111,7 +114,8 @@ def iterate_other_columns(
     A metric may have several columns for the same quantity: "ece" and "ece_mean" are the variants
     "" and "_mean" of "ece", and a published ECE may be either. One item is yielded for each variant
     that has a score for every target, including the variant of the targets themselves. Its `scores`
-    map each target to the score in this variant, such as {"ece": score of "ece_mean"}.
+    map each target to the score in this variant, such as {"ece": score of "ece_mean"}, and its
+    label lists the headings of the columns.
 
     Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
     the column of a target belongs to no quantity.
@@ -253,6 +257,7 @@ class CountingChange:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """Return True if the change may affect how `metric` counts images under `protocol`.
 
+        It does not if it leaves all fields and options that the counts depend on as they are.
         Returns False, too, if the changed fields are incompatible with the rest of the protocol.
         """
         try:
@@ -400,8 +405,9 @@ def many_to_one_counts(
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of a run's images that are listed by a known data set or a split file.
 
-    Split files (.txt, .lst) are searched for in the ground-truth folder `place`, if it exists, and
-    in its two parent folders.
+    ids : the ids of the run's images
+    place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are searched
+        for in this folder and in its two parent folders
 
     Returns {description of the subset: ascending indices of its images in `ids`, int64 (n,)}. A
     subset is left out if it is empty, contains all images, or equals an earlier one.

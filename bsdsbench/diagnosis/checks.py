@@ -314,6 +314,7 @@ class Examination:
         If the problem is an error and not a warning, the images are removed from `sound`, so that
         later checks ignore them.
 
+        code : the kind of problem, a key of CHECKS
         images : the images that have the problem, by default those with `code` among their codes.
             If there are none, nothing is reported
         details : values for the placeholders of the message, in addition to {first} (the first
@@ -333,8 +334,9 @@ class Examination:
             self.sound = [image for image in self.sound if image not in unsound]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
-        """Add a finding, a key of CHECKS, about some files, or the whole set if there are none.
+        """Add a finding about some files, or about the whole set if `files` is empty.
 
+        code : the kind of problem, a key of CHECKS, which defines its level, message and remedies
         details : values for the placeholders of the message, in addition to {n} (number of files)
             and {of} (number of images). The item `fix`, a tuple, replaces the remedies
         """
@@ -373,8 +375,13 @@ class Examination:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
         The remedy is tried on those of the images that were measured. If there are none, nothing is
-        reported. A remedy is another protocol, a change of the maps as in `best_f`, or both. It
-        sets {tried} in the message, such as "F rises from 0.512 to 0.633".
+        reported. A remedy is another protocol, a function that changes the maps, or both.
+
+        code : the kind of problem, a key of CHECKS
+        protocol : the protocol of the remedy, or None if the remedy keeps the protocol
+        change : a function that takes and returns a soft map, float64 (H, W), or None
+        details : values for further placeholders of the message. {tried} is set here, such as
+            "F rises from 0.512 to 0.633"
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -463,12 +470,15 @@ def check_files(examination: Examination) -> None:
 def check_values(examination: Examination) -> None:
     """Report problems with the sizes of maps, the annotations, and the values of maps.
 
-    Most problems concern single images, and were found when these were read. Two concern the whole
-    set:
+    Most problems concern single images. They were found when the images were read, and are listed
+    in the `codes` of an image. Once an error of an image is reported, its other problems are not.
 
-    - "one-annotator": every image has a single annotator, although the data set has several
-    - "values": a `Problem` (an error) or a warning of `Readings.check_values`, for example because
-      the values do not have the same meaning in all files
+    Two problems concern the whole set:
+
+    - "one-annotator": every image has a single annotator, although the data set, one of
+      MANY_ANNOTATORS, has several
+    - "values": a problem that `Readings.check_values` found, for example because the values do not
+      have the same meaning in all files. It is a `Problem` (an error) or a warning
     """
     for code in ("transposed", "resized"):
         examination.report_images(code)

@@ -40,9 +40,6 @@ def doctor(
 ) -> Findings:
     """Examine predictions and ground truth, and list the problems, errors first.
 
-    The attributes `reading` and `note` of the list say how the files were interpreted, and whether
-    AP is low because the curve starts at a high recall.
-
     Parameters
     ----------
     pred_dir, gt_dir : path
@@ -62,6 +59,12 @@ def doctor(
     progress : callable or None
         Called with (done, total, name) before each image, and with the name "checks" at the end.
 
+    Returns
+    -------
+    Findings
+        A list of findings. Its attributes `reading` and `note` say how the files were interpreted,
+        and whether AP is low because the curve starts at a high recall.
+
     Raises
     ------
     PairingError
@@ -71,9 +74,10 @@ def doctor(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-    >>> thick = sample_results("structure-tensor-raw")
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> thick = bb.run("structure-tensor-raw", sample_images(), out=tempfile.mkdtemp()).maps
     >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
     ['nms=True']
     """

@@ -48,11 +48,12 @@ NO_CHANGE = CountingChange("", "", "")  # the run's own settings
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Parse target scores, ["boundary.ods=0.788"], into a dict, {"ods": "0.788"}.
+    """Parse target scores such as "ods=0.788" into a dict.
 
-    An item may contain several targets, separated by commas. Keys of the boundary metric lose the
-    metric's name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they
-    name a class. Values remain strings, because their number of decimals matters.
+    For example, ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}. An item
+    may contain several targets, separated by commas. Keys of the boundary metric lose the metric's
+    name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they name a
+    class. Values remain strings, because their number of decimals matters.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -160,11 +161,6 @@ def explain(
 ) -> Explanation:
     """Search for settings, scoring rules and image subsets that turn the run's scores into targets.
 
-    The trials are sorted, the most likely first; `Explanation.sentence` gives the conclusion.
-
-    Raises DataError if a score is unknown, the run has no counts of the metric, or a file cannot be
-    read.
-
     Parameters
     ----------
     run : Evaluation
@@ -184,6 +180,15 @@ def explain(
     published : sequence of str
         Descriptions of published results that equal the targets, which the conclusion names first.
 
+    Returns
+    -------
+    Explanation
+        All trials, the most likely first. Its method `sentence` gives the conclusion as text.
+
+    Raises
+    ------
+    DataError
+        If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
     name, values = find_metric(targets)
     if not isinstance(run, Evaluation):
@@ -234,9 +239,15 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Combine the N_PAIRED changes that came nearest to the targets with every other change.
 
-    The nearest changes have the smallest gap, see `Search.record_trial`. A change that was not
-    evaluated has none, and ranks last. A pair is left out if the two changes exclude each other, or
-    if both together would not affect how the run is counted.
+    Targets are published scores, and a change is one of the protocol (such as another thinning)
+    that might explain them. The nearest changes have the smallest gap: the largest difference
+    between a score under the change and its target.
+
+    gap_by_label: the gaps by the labels of changes. A change that was not evaluated has none, and
+        ranks last.
+
+    A pair is left out if the two changes exclude each other, or if both together would not affect
+    how the run is counted.
     """
     by_gap = sorted(changes, key=lambda change: gap_by_label.get(change.label, inf))
     pairs = dict[frozenset[str], CountingChange]()  # both labels -> pair, so (a, b) equals (b, a)
@@ -264,7 +275,9 @@ class Search:
         """Start the clock, compute the run's scores, and choose the order of the images.
 
         metric : the name of the metric that all targets belong to
+        targets : name of a score -> published value
         sources : the files of the run, or None if only its counts are available
+        seconds : the time limit
 
         Raises DataError if the run has no counts of the metric, or no score for a target.
         """
@@ -325,7 +338,8 @@ class Search:
         label : the change in words; an earlier trial with this label is replaced, unless it reaches
             the targets and the new one does not
         kind : "as it is", "reading" (another rule or column), "images" (a subset) or "setting"
-        fields : further fields of `Trial`
+        fields : further fields of `Trial`. By default, a trial has one cause, and its scores are
+            exact, from all images
         """
         if not self.targets.keys() <= scores.keys():
             return inf

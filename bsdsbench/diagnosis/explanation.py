@@ -41,9 +41,10 @@ class Trial:
         """Drop scores without a target (a published value), and set `gap` and `reached`.
 
         A trial reaches the targets if its scores are exact (from all images), and each differs from
-        its target by at most half a unit in the last decimal of the target. A pair of changes, or a
-        change that only home-made scripts make, can agree with targets of few decimals by chance.
-        It reaches them only if, in addition, a target has four or more decimals.
+        its target by at most half a unit in the last decimal of the target. A pair of changes
+        (`n_causes` is 2), or a change that only home-made scripts make (`in_use` is False), can
+        agree with targets of few decimals by chance. It reaches them only if, in addition, at least
+        one of the targets has four or more decimals.
         """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])

@@ -83,9 +83,10 @@ def _jpeg_ratio(soft: F8) -> float:
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
 
-    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Incomplete blocks, and blocks
-    whose values span at most LEAST_SPAN, are left out. Returns float64 (blocks,), one fraction per
-    remaining block.
+    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Coefficient (u, v) is of high
+    frequency if u + v >= HIGH_FREQUENCY, and vanishes if its absolute value is below VANISHING.
+    Incomplete blocks, and blocks whose values span at most LEAST_SPAN, are left out. Returns
+    float64 (blocks,), one fraction per remaining block.
     """
     from scipy.fft import dctn
 

@@ -145,7 +145,8 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
     Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps: 7,
     8, 11 .. 33 for 19 classes. If some label is a label id and at least n, the evidence is
-    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS.
+    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS. 0 and the
+    `ignored` labels are disregarded.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])  # the distinct labels without these

@@ -56,9 +56,11 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file, by its `parts`: the names of its folders, and its own.
+        """Return the image id of a file under this arrangement.
 
-        Its own name has no suffix. A file without a folder is NUMBERED under FOLDERS.
+        `parts` are the names of the file's folders, outermost first, and the file name without its
+        suffix. The id is the last folder (FOLDERS, as in ID/NAME), the name (ONE), or the name
+        without an ending as "_1" (NUMBERED, also FOLDERS without a folder) or "_gt1" (WORDED).
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -492,8 +494,9 @@ def _select_files(
     - A left-over file may be one more annotation of the image. Its own id is not in the split
       (without a split: on the other side), and the other side has no file of its name, but another
       arrangement gives it this id. Under ID_1 and ID_gt1, ID_bob is also such a file of ID.
-    - Several files of the image (per class) do not form one series, or they may be frames and look
-      like frames: a number has leading zeros, or all numbers of this side exceed 1.
+    - Several files of the image (per class) do not form one series, such as ID_1, ID_2 .. in one
+      folder. Or they may be frames and look like frames: a number has leading zeros, or all numbers
+      of this side exceed 1.
     """
     known = other_ids if wanted is None else wanted
     doubtful_ids = set[str]()  # ids to which a left-over file may belong
@@ -536,7 +539,11 @@ class _Ending(NamedTuple):
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`."""
+    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
+
+    Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
+    the word "_gt", and -1 for the number.
+    """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
         return _Ending((folder, suffix), -1, is_frame=_FRAME_IN_FOLDER.search(name) is not None)
@@ -551,7 +558,8 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
 def read_split(path: PathLike) -> list[str]:
     """Return the image ids that a split file lists, in the order of the file and without repeats.
 
-    The file has one id or file name per line; empty lines and # comments are ignored.
+    The file has one id or file name per line; empty lines and # comments are ignored. Raises
+    FileFormatError if it cannot be read, and PairingError if it lists no image.
     """
     return list(dict.fromkeys(map(id_of, _read_lines(path))))
 

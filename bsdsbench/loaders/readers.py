@@ -188,6 +188,7 @@ def read_prediction(
     - shape: the (H, W) of the ground truth
     - n_maps: the number of classes or label maps in an empty prediction
     - options: how to interpret pixel values, for "classes" only
+    - read: a function that returns the bytes of a file
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -204,9 +205,11 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return an empty prediction of `kind` for an image of `shape` (H, W), with `n_maps` maps.
+    """Return an empty prediction of `kind` for an image of `shape` (H, W).
 
-    For "labels", these have a single region each; if there are none, it is an empty soft map.
+    It is a depth of 0 ("depth-map"), `n_maps` maps that are False ("classes"), or `n_maps` maps of
+    a single region ("labels", unless `n_maps` is 0). Otherwise, it is a soft map of zeros, to which
+    "lines" adds an empty array of lines, and "oriented" a map of angles 0.
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -303,13 +306,15 @@ def read_truth(
 
     `kind` is what a metric compares with (`Metric.gt_kind`):
 
-    - "annotators": the boundaries or regions of each annotator, in one file or one file each
+    - "annotators": the boundaries or regions of each annotator, in one file with all annotators or
+      one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
     - "lines", "oriented" or "depth-map" (the keys of READERS): lines, oriented edges or a depth map
     - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels
       (H, W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is
       True and its file exists.
 
-    Raises DataError for unexpected content, and if there is not exactly one file (except for
+    `options` says how pixel values are interpreted, and `read` returns the bytes of a file. Raises
+    DataError for unexpected content, and if there is not exactly one file (except for
     "annotators").
     """
     if kind == "annotators":
@@ -343,7 +348,10 @@ def read_truth(
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read a field of view, a binary mask of the scored pixels, as a bool map of this `shape`."""
+    """Read a binary mask of the field of view as a bool map of this `shape`, False if not scored.
+
+    `read` returns the bytes of a file. Raises FileFormatError for another size or no True pixel.
+    """
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):

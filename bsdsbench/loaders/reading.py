@@ -94,9 +94,11 @@ class ReadOptions:
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
-        Boundaries must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
-        binary map is True where nonzero, whatever the `cut`. Raises DataError if the values are
-        ambiguous, with the options that would resolve the ambiguity.
+        A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
+        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
+        binary map is True where nonzero, whatever the `cut`. `what` names the map in errors, and
+        `file` is its file name, or "". Raises DataError if its values are ambiguous, with the
+        options that would resolve the ambiguity.
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
@@ -138,7 +140,10 @@ class ReadOptions:
         If one mask goes up to 1 (flag UNIT), for example, and another one up to 255 (WHITE), their
         scales differ. FAINT means that no value reaches the threshold, STRONG that one does, GRAY
         that there are many values, and FEW, with the distinct values as `levels`, that a third
-        value may mean void. `binary` is the value of `is_binary`.
+        value may mean void.
+
+        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
+        or "".
         """
         top = values.max(initial=0)
         flags = Values.NOTHING
@@ -172,9 +177,13 @@ class ReadOptions:
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield advice for an ambiguous map: one option for each meaning that its values may have.
 
-        These are void, numbers of objects, labels of classes or regions, and gray levels, which are
-        to be normalised in predictions and thresholded in ground truth. `levels` are the distinct
-        values of the map `values`, or () if there are more than LEVELS.
+        - One or two values between 0 and white may be void, if the metric has an option for void.
+        - Integers may be numbers of objects or labels of classes, if a mask is expected, and region
+          or class labels, if boundaries are expected.
+        - Values may be gray levels. Predictions are then to be normalised, and ground truth is to
+          be thresholded at one half, if any value reaches half of white.
+
+        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
         are_integers = values.dtype.kind in "iu"
@@ -326,7 +335,9 @@ class Readings(NamedTuple):
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
         """Check that the values in the files of a set have one meaning.
 
-        `records` has the record of each image, with the evidence of both sides. Yields
+        `records` has the record of each image, with the evidence of its prediction and of its
+        ground truth: flags such as FAINT (all values are almost 0, unlike STRONG), NARROW (faint,
+        and at most the white of fewer bits), DARK (darker on the ground truth) and LIGHT. Yields
 
         - a Problem, an error, if the values have no single meaning, or soft maps are almost 0
         - an InputWarning if nothing is predicted in any image, or some predictions are NARROW
@@ -398,7 +409,9 @@ class Readings(NamedTuple):
     ) -> str:
         """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
-        Returns "" if there are no images, or if an image has no evidence, as in reference runs.
+        The predictions are left out if there are none, for example when annotators are scored
+        against each other. Returns "" if there are no images, or if an image has no evidence, as
+        in reference runs.
         """
         preds, gts, forms = [], [], []
         for record in records:
@@ -422,8 +435,9 @@ def check_all_values(
 ) -> list[InputWarning]:
     """Check with `Readings.check_values` that the values of a set have one meaning for each metric.
 
-    Returns the distinct warnings. Raises one DataError with all problems; one of several metrics is
-    listed once, with the fixes that each of them suggests.
+    `readings` has one item per metric, and `records` one per image. Returns the distinct warnings.
+    Raises one DataError with all problems. A problem of several metrics is listed once, with the
+    fixes that each of them suggests.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -449,7 +463,8 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
-    `top` is the largest value in the set, and `form` the storage format of the map that has it.
+    `top` is the largest value in the set, and `form` the storage format of the map that has it:
+    white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]

@@ -52,9 +52,10 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert a float without fraction to an int, so that 2.0 is written as 2, also in lists.
+    """Convert a float without fraction to an int, so that 2.0 is written as 2.
 
-    A tuple becomes a list. Any other value is returned unchanged.
+    In lists and tuples, each value is converted, and a list is returned. Any other value is
+    returned unchanged.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -142,7 +143,10 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for one number, or a tuple of 1 to MAX_SEVERAL distinct numbers."""
+    """Return a validator for one number, or a tuple of 1 to MAX_SEVERAL distinct numbers.
+
+    `accepts` returns True for a valid number, which `expected` describes in the error message.
+    """
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -182,8 +186,10 @@ def option(
 ) -> Any:
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    The docstring of this module explains the keys of `metadata`. Without a `converter`, values are
-    converted to match the default:
+    `metadata` may have the keys caption (the value in words), others (programs that use other
+    values), usual (the default in words) and signed (True to show the option in all signatures).
+    The docstring of this module explains them. Without a `converter`, values are converted to match
+    the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
@@ -233,7 +239,10 @@ IGNORE = option(
 
 
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`, `what`."""
+    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
+
+    `what` is the name of the class in the message.
+    """
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
@@ -244,7 +253,8 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from its field values.
 
-    `what` is the name of the instance in the errors, which are ProtocolErrors.
+    `what` is the name of the instance in errors. Raises ProtocolError if a field is unknown or
+    missing, or if a value is wrong.
     """
     check_field_names(kind, values, what)
     try:

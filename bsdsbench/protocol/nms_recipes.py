@@ -73,7 +73,8 @@ def nms_params(value: object) -> Any:
     - "3,5,1.01,smooth,8" or a list of these values: radius, border, multiplier, smooth or raw, bits
     - a mapping such as {"radius": 3}: the fields; those that are absent have their defaults
 
-    Values of other types are returned unchanged, for the validator to reject.
+    Values of other types are returned unchanged, for the validator to reject. Raises ProtocolError
+    for an unknown recipe, an unknown field or a wrong value.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")

@@ -97,8 +97,10 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
 
     `options` maps names of metrics to their options. These are either a mapping, in which None and
     DEFAULT mean that an option is not set, or an instance of the metric's options class, in which
-    fields with their default values are not set. Only options that are set are kept. Lists become
-    tuples.
+    fields with their default values are not set.
+
+    The result has only options that are set, and only metrics with such options. Lists become
+    tuples. Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:

@@ -281,7 +281,10 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _images(self) -> str:
-        """Describe `set` in words: "bsds500-test:200/200" as "all 200 images of bsds500-test"."""
+        """Describe the attribute `set` in words, with a note if the name or a number is unknown.
+
+        For example, "bsds500-test:200/200" becomes "all 200 images of bsds500-test".
+        """
         match = _SET.fullmatch(self.set)  # "SET:N/M" with M images in the set, or "set:N"
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
@@ -349,7 +352,8 @@ class Difference:
     def line(self) -> str:
         """Describe the difference: "TITLE: OURS / THEIRS; COST", or the image if it is in one.
 
-        An empty value, which a signature leaves out, is described as that of the preset.
+        For example: "tolerance: .0075d / .011d; usually ...". The cost is left out if it is
+        unknown. An empty value, which a signature leaves out, is described as that of the preset.
         """
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
@@ -360,7 +364,8 @@ class Difference:
     def fault(self) -> str:
         """Describe the difference for an error message: "protocols differ in max_dist (...)".
 
-        The parentheses have the text of `line`, which alone describes what is no protocol setting.
+        The parentheses have the text of `line`. A difference that is not in a protocol field or a
+        metric option is described by `line` alone.
         """
         line = self.line()
         if not self.of_protocol:
@@ -377,7 +382,10 @@ def _base_of(protocol: Protocol) -> Protocol:
 
 
 def _format_value(value: object) -> str:
-    """Write the value of a setting as JSON, except that None is none and DEFAULT is default."""
+    """Write the value of a setting as JSON, except that None is none and DEFAULT is default.
+
+    Floats without a fraction are written as integers.
+    """
     if value is None:
         return "none"
     if value == DEFAULT:
@@ -473,7 +481,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
     A prefix before the dot that is not a protocol field is taken as a metric name. VALUE is parsed
-    as TOML; if that fails, it is a list if it has commas, otherwise a string.
+    as TOML; if that fails, it is a list if it has commas, otherwise a string. Raises ProtocolError
+    if the field or the value is missing, or if a field is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:

@@ -28,11 +28,6 @@ def nms(
 ) -> NDArray[np.float32]:
     """Thin a soft edge map to its ridges, by the NMS program of structured edges and HED.
 
-    The new map is float32 in [0, 1]; an empty map gives an empty map.
-
-    Raises DataError if prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of
-    range.
-
     Parameters
     ----------
     prob : array
@@ -47,6 +42,16 @@ def nms(
         slightly lower than their neighbours.
     smooth : bool
         Smooth the map with [1 2 1] / 4 first. The result then holds the smoothed values.
+
+    Returns
+    -------
+    array
+        (H, W) float32 in [0, 1]; an empty map gives an empty map.
+
+    Raises
+    ------
+    DataError
+        If prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of range.
 
     Examples
     --------
@@ -87,8 +92,15 @@ def invert(soft: Map) -> Map:
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """Preprocess a soft map (H, W) as the protocol specifies, before it is thresholded.
 
-    The map is normalised (divided by its maximum over valid pixels), inverted, set to 0 at void
-    pixels (False in `valid`), and thinned to its ridges (NMS), each if the protocol says so.
+    Operations 1, 2 and 4 are applied only if the protocol field of that name is set:
+
+    1. normalise: divide by the maximum over valid pixels; the map becomes float32 or float64
+    2. invert: 1 - value
+    3. set void pixels (False in `valid`) to 0
+    4. nms: thin the map to its ridges. The map becomes float32, or uint8 or uint16 if
+       nms_params.bits is 8 or 16, which reproduces the scores of PNGs written by `bsdsbench nms`
+
+    valid: bool (H, W), False at pixels that are not counted; None if all pixels are counted.
 
     Returns a map of the same shape, which is `soft` itself if nothing was changed.
     """
@@ -111,14 +123,20 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
 def thin(bmap: Map) -> Bool:
     """Thin a boundary map like MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
-    The new map is bool; an empty map gives an empty map.
-
-    Raises DataError if the map is not 2-D or has other values.
-
     Parameters
     ----------
     bmap : array
         (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8.
+
+    Returns
+    -------
+    array
+        A new (H, W) bool map; an empty map gives an empty map.
+
+    Raises
+    ------
+    DataError
+        If the map is not 2-D or has other values.
 
     Examples
     --------

@@ -158,12 +158,15 @@ class CocoItems:
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
     ) -> list[_Segment]:
-        """Decode the segments of an image, and sort them so that later ones cover earlier ones.
+        """Decode the segments of an image, and return them in drawing order.
 
-        Crowds (groups of objects annotated as one mask) come first, then the others by ascending
-        score, which is 1 in ground truth and for predictions without a score. Among equal scores,
-        larger masks come first. Annotated masks with a bounding box are counted in `n_boxes`, and
-        those that do not fit theirs in `n_misfits`.
+        Segments drawn later cover earlier ones. Crowds (groups of objects annotated as one mask)
+        come first, then the others by ascending score, which is 1 in ground truth and for
+        predictions without a score. Among equal scores, larger masks come first.
+
+        Annotated masks are compared with their bounding boxes, because masks that are not in theirs
+        may have exchanged rows and columns: `n_boxes` is increased by the number of masks with a
+        box, and `n_misfits` by the number of those that do not fit it.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -365,8 +368,9 @@ def _is_crowd(annotation: Entry) -> bool:
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
     """Return True if the annotated box of a mask plausibly belongs to it.
 
-    It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it, read
-    as x, y, width, height, which is COCO's format, or as x, y, x, y of two opposite corners.
+    It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it. The
+    annotated box of four numbers is read both as x, y, width, height, which is COCO's format, and
+    as x, y, x, y of two opposite corners. It is enough if one of them fits.
     """
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     # Corners (x, y) of the mask's bounding box; the upper ones are exclusive
@@ -408,7 +412,8 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape` (H, W).
 
     The segmentation is a list of polygons, whose union is the mask, or a dict with the "size" of
-    the image and "counts", the run lengths of the mask. Polygons need pycocotools.
+    the image and "counts", the run lengths of the mask. An empty list gives an empty mask. Polygons
+    need pycocotools.
     """
     if "segmentation" not in annotation and "bbox" in annotation:
         has = f"an annotation of image {annotation['image_id']} has only a box"

@@ -38,9 +38,11 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    Among several arrays, it is the one with a name in _DEPTHS, such as "depth", "pred" or
-    "disparity"; if several have such names, the one with "pred" in it. `shape` is unused (common
-    signature of the parsers).
+    A file with one array may give it any name. Among several arrays, the depth map is the one with
+    a name in _DEPTHS, such as "depth", "pred" or "disparity". If several have such names, it is the
+    one with "pred" in its name. FaultError is raised if this leaves several maps or none.
+
+    `shape` is unused (common signature of the parsers).
     """
     known = [name for name in _DEPTHS if name in arrays]
     predicted = [name for name in known if "pred" in name] or known
@@ -60,7 +62,8 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 
     If the file has a struct `data` (iBims-1), its fields are used instead of the variables. `path`
-    is unused (common signature of the parsers).
+    is unused (common signature of the parsers). Raises FaultError if there is no depth map, and
+    neither `edges` nor a `matte`.
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays

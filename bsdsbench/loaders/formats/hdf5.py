@@ -104,9 +104,10 @@ class _Converter:
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
-        Cells become lists, and numeric data sets arrays. Text, function handles and objects become
-        None. If MATLAB marks an item as empty, a cell becomes [], and any other item an array of
-        shape (0, 0).
+        Groups go to `convert_group`. Cells become lists, and numeric data sets arrays. Text,
+        function handles and objects become None. If MATLAB marks an item as empty, a cell becomes
+        [], and any other item an array of shape (0, 0). Raises FaultError if `depth` exceeds
+        MAX_DEPTH, or if the data are in another file or unsafe to read.
         """
         import h5py
 

@@ -40,10 +40,15 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return the coordinates in the array `name` as float64 (N, width), without types and scores.
+    """Return the coordinates in the array `name` as float64 (N, width).
 
-    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
-    - width 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
+    `width` is the number of coordinates of one item:
+
+    - 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
+    - 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
+
+    Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
+    if a coordinate is NaN or has an absolute value of FAR or more.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
@@ -75,8 +80,10 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted lines of a file to keyword arguments of Prediction.
 
-    "lines" is a Lines with ends and junctions in the file's grid coordinates. "soft" is a map of
-    the lines drawn at the image size `shape`, float64 (H, W).
+    The result has two entries. "lines" is a Lines with the line ends in the file's grid
+    coordinates, the scores, the junctions with their scores (None if the file has none), and the
+    size of the grid (None if the file does not give it). "soft" is a map of the lines drawn at the
+    image size `shape`, float64 (H, W). Raises FaultError if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -120,9 +127,18 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    The variables are described above; `grid` (rows, columns) is GRID by default, and `lpos` is by
-    default `lines` scaled to it. "boundaries" has one bool map (H, W) with `lines` drawn, and
-    "lines" is a Lines with ends and junctions in grid coordinates. All its scores are 0.
+    `arrays` are the variables of the file by name:
+
+    - lines (N, 4): the two ends x, y, x, y of each line, in pixels counted from 1
+    - size (rows, columns), optional: the size of the image; by default it is read from the image
+      that belongs to the file `path`
+    - grid (rows, columns), optional: the size of the grid; by default GRID
+    - lpos, optional: the lines in grid coordinates, row, column, row, column; by default `lines` is
+      scaled to the grid
+    - junc, optional: the junctions in grid coordinates
+
+    In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
+    with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -146,7 +162,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return the size of the image FOLDER/../images/ID.png (.jpg ...) of the file FOLDER/ID.mat."""
+    """Return the size (rows, columns) of the image that belongs to an annotation file.
+
+    The image of the file FOLDER/ID.mat is FOLDER/../images/ID with any suffix in IMAGE_SUFFIXES,
+    such as ".png". Raises FaultError if there is none.
+    """
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:
@@ -160,8 +180,9 @@ def _read_image_size(path: Path) -> _Size:
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted oriented edges of a file to keyword arguments of Prediction.
 
-    "soft" has the strength of the edges and "angles" their orientation in radians, both (H, W).
-    `shape` is unused (common signature of the parsers).
+    The result has the edge strength as "soft" and the orientation of the edges in radians as
+    "angles", both (H, W). They are the variables `edge` and `ori` of the file, or the fields with
+    these names of a struct `edge_ori`. `shape` is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
     edge, orientation = _find_numbers(struct, "edge"), _find_numbers(struct, "ori")
@@ -180,7 +201,8 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       (H, W, 2) with the edge map [..., 0] and the angles [..., 1]
     - edge and ori: the edge map and the angles, (H, W) of one annotator or (A, H, W) of several
 
-    `path` is unused (common signature of the parsers).
+    `path` is unused (common signature of the parsers). Raises FaultError if there are no
+    annotators, or if the values of an edge map are not whole numbers.
     """
     edges: Any
     angles: Any
@@ -213,7 +235,8 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
     A fragment is an array of 1-based, column-major (MATLAB) pixel indices. `edges` is a struct with
-    the fragments in its field "indices", a list of fragments, or a single fragment.
+    the fragments in its field "indices", a list of fragments, or a single fragment. Raises
+    FaultError if a fragment is not numeric, or has an index outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)  # one entry per pixel, column after column

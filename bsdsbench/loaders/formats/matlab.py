@@ -220,10 +220,11 @@ class _Reader:
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
-        """Read a struct array of `count` structs: a dict if it is one, otherwise a list of dicts.
+        """Read a struct array of `count` structs, at the nesting level `depth`.
 
         It is stored as the length of a field name, the field names, padded with zeros to this
-        length, and the field values, struct by struct. Without fields, it is [].
+        length, and the field values, struct by struct. Returns a dict if `count` is 1, otherwise a
+        list of dicts; [] if there are no fields. Raises FaultError if the struct is damaged.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)

@@ -67,7 +67,8 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
     A row must have at least `least` numbers (None: all); missing ones become NaN. Empty lines and
     lines that start with # or % are ignored, and commas count as spaces, unless they are decimal
-    marks (`with_decimal_points`).
+    marks (`with_decimal_points`). Raises FileFormatError if a row is too short or holds other text,
+    or if there are no rows.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -95,8 +96,9 @@ def _check_shares(name: str, rows: F8) -> None:
     """Check recall, precision, F and covering in the rows (N, columns) of the table `name`.
 
     In a curve, an undefined precision where nothing is found becomes 0 in place, as the official
-    program writes it. Gives an InputWarning if recall rises and precision falls with a threshold
-    from 0 to 1, as if their columns were exchanged.
+    program writes it. Raises FaultError for any other NaN in a curve, and for a value above 1.
+    Gives an InputWarning if recall rises and precision falls with a threshold from 0 to 1, as if
+    their columns were exchanged.
     """
     if name.startswith(("eval_bdry", "eval_cover")):
         shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]

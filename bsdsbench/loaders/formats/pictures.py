@@ -130,8 +130,11 @@ def read_arrays(
 
     The suffix decides the format. A single unnamed array, as in images and .npy files, gets the
     name "". Images must be gray, and become (H, W) arrays. MATLAB cells become lists, and MATLAB
-    structs become dicts. `what` is the expected content, for error messages. Raises
-    FileFormatError.
+    structs become dicts.
+
+    - palette: how palette images are read
+    - what: the expected content, for error messages
+    - read: a function that returns the bytes of a file
     """
     suffix = os.path.splitext(path)[1].lower()  # ".png"
     if suffix not in FORMATS:
@@ -308,7 +311,12 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError if Pillow could not decode the exact gray values of an image."""
+    """Raise FaultError if Pillow could not decode the exact gray values of an image.
+
+    This rejects images with several pages, PNM files with a maxval other than 255 or 65535, 16-bit
+    colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is
+    black there, as other programs read it.
+    """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
         raise FaultError(f"has {n_pages} pages, expected one")
@@ -336,6 +344,7 @@ def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     A cut is a fraction of `white`; presets of cracks take every value above 0. Of the gray below
     one half, a JPEG of quality 50 to 95 has 86 % and more below an eighth, and some of that farther
     than three pixels from the object; a mask that was resized or blurred has hardly any so far off.
+    `what` names the mask.
     """
     if cut >= 1 / 255:
         return
@@ -385,8 +394,9 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Decode the first page of an image to an array (H, W) or, with colour or alpha, (H, W, C).
 
-    `header` is what `open_image` returns for `data`, and `mode` the Pillow mode to convert to, such
-    as "RGB"; None keeps the image's mode.
+    - data: the bytes of the file
+    - header: the image as `open_image` returns it
+    - mode: the Pillow mode to convert to, such as "RGB"; None keeps the image's mode
     """
     if header.format != "PNG":
         import imageio.v3 as iio
@@ -411,7 +421,8 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
 
     - If there is only one variable, it is returned whatever it holds.
     - If there is an array inst_map, as in HoVer-Net files, only that is returned.
-    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1.
+    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1, which
+      leaves out scalars and vectors.
     """
     if len(variables) == 1:
         return variables
@@ -526,7 +537,8 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
 
     One-hot or probability maps of n classes sum to white (1, 255 or 65535) at every pixel; if
     inverted, they sum to (n - 1) * white. Boundary maps of annotators do not. Maps are accepted if
-    their shapes differ or all of them are constant. The message begins with `what`.
+    their shapes differ or all of them are constant. The message begins with `what`, and says what
+    was `expected`.
     """
     n = len(maps)
     if n < 2:

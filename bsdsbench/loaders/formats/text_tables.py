@@ -13,16 +13,18 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 def decode_text(data: bytes) -> str:
     """Decode UTF-8, with or without its byte order mark, or UTF-16 with its mark.
 
-    Spreadsheets save "Unicode text", and shells of Windows redirect output, as UTF-16.
+    Spreadsheets save "Unicode text", and shells of Windows redirect output, as UTF-16. Raises
+    UnicodeDecodeError for other bytes.
     """
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if is_utf16 else "utf-8-sig")
 
 
 def separator_of(line: str, default: str) -> str:
-    """Return the separator of columns in the first line of a table: ";", tab, "," or `default`.
+    """Return the separator of the columns in the first line of a table: ";", a tab or ",".
 
-    The comma comes last, because it may be the decimal mark beside the others.
+    The comma comes last, because it may be the decimal mark beside the others. If there is none,
+    `default` is returned.
     """
     return next((mark for mark in ";\t," if mark in line), default)
 

@@ -46,7 +46,10 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Return a description such as "a part of bsds500-val, 50 of 100 images"."""
+        """Return a description such as "a part of bsds500-val, 50 of 100 images".
+
+        A set without a name is described by its size and by the most similar known set.
+        """
         if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
@@ -58,7 +61,8 @@ class Identity:
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.
 
-        "set" and "of" are the known set that contains all these images and its size, or None.
+        "set" is the known set that contains all these images, and "of" its number of images. Both
+        are None if no known set contains them all.
         """
         return {
             "set": self.name,

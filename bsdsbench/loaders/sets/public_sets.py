@@ -78,7 +78,8 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the ground-truth folder of a downloaded split or, for kind "images", its photo folder.
 
-    `split` is a name such as "bsds500-test".
+    `split` is a name such as "bsds500-test". Raises DataError if the split is not downloaded, or
+    cannot be downloaded by name.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
