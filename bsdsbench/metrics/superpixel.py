@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -207,30 +207,24 @@ class SuperpixelOptions:
 _REUSED = 1.5
 
 
-class Superpixels(NamedTuple):
-    """The superpixels of an image."""
-
-    labels: Map  # (H, W), the superpixel of each pixel
-    n_pieces: int  # number of 8-connected components of the labels as given
-
-
-def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
+    """Return the superpixel of each pixel of a label map (H, W).
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
     each label is one, and DataError is raised if the labels were probably truncated to 8 bits. They
-    were if at least 255 of them, 255 among them, lie in 0 .. 255, and there are more components
-    than labels (over _REUSED times as many, if the user has set `components` to 0).
+    were if at least 255 of them, 255 among them, lie in 0 .. 255, and there are more 8-connected
+    components than labels (over _REUSED times as many, if the user has set `components` to 0).
     """
     label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:
-        label_map = number_pieces(label_map, opt.components)
-    n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
+        return number_pieces(label_map, opt.components)
+    n_labels = np.unique(label_map).size
     # All 8-bit numbers (but one) are in use, perhaps because larger ones lost their higher bits
-    uses_all_8_bits = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
-    most_pieces = n_labels if opt.components is None else _REUSED * n_labels
-    if opt.components or not uses_all_8_bits or n_pieces <= most_pieces:
-        return Superpixels(label_map, n_pieces)
+    if label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
+        return label_map
+    n_pieces = int(number_pieces(label_map, 8).max())
+    if n_pieces <= (n_labels if opt.components is None else _REUSED * n_labels):
+        return label_map
     fix = [Setting("superpixel.components", 8, "takes each piece as one")]
     if n_pieces <= _REUSED * n_labels:
         fix.append(Setting("superpixel.components", 0, "takes each label as one"))
@@ -285,9 +279,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         if not gt.segmentations:
             fix = Setting("gt_kind", "labels", "for region labels")
             raise DataError(f"{gt.where}: boundaries, expected label maps of regions", fix=fix)
-        labels, n_pieces = superpixels(pred.segs[0], opt)
+        labels = superpixels(pred.segs[0], opt)
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]
-        counts: dict[str, Any] = {"n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
+        counts: dict[str, Any] = {
+            "n_superpixels": np.unique(labels).size,
+            "n_pieces": number_pieces(labels, 8).max(),
+        }
         for name in _MEASURES:
             values = [measured[name] for measured in per_annotator]
             counts[name] = np.array([np.mean(values), min(values), max(values)])
