@@ -113,9 +113,9 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 
     In this order pixels leave the predicted map, which costs no work if they have no mate. In the
     other order, a mate is searched for each pixel that enters. The rule of thumb: few pixels leave
-    as the threshold falls (the map is thin); the map at the lowest threshold has more than 1.5
-    times as many pixels as an average annotator's, so that many have no mate; and the radius is
-    below 8 px.
+    as the threshold falls (contours of a hierarchy; of thinned soft maps, more do); the map at the
+    lowest threshold has more than 1.5 times as many pixels as an average annotator's, so that many
+    have no mate; and the radius is below 8 px.
 
     added: see `MapChanges`.
     """
@@ -123,7 +123,7 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     n_leaving = added.size - n_entering
     n_at_lowest = n_entering - n_leaving
     n_annotators, n_annotated = len(truth.vertices.tiles), truth.vertices.pixel.size
-    few_leave = 8 * n_leaving < n_entering
+    few_leave = 12 * n_leaving < n_entering
     has_many_pixels = 2 * n_at_lowest * n_annotators > 3 * n_annotated
     has_small_radius = truth.disk.half.size < 16  # the height 2 R + 1 of the disk
     return has_many_pixels and few_leave and has_small_radius
