@@ -128,9 +128,10 @@ Over = dict[str, dict[str, NDArray[Any]]]
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Build the entry "over" of `scores`: how many values each mean includes, out of how many.
 
+    unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
 
-    Returns score -> `unit` -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
+    Returns score -> unit -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():
@@ -143,7 +144,8 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
-    values: score -> (N,). If there are any, the result also has the entry "over".
+    values: score -> (N,). If there are no scores, the result is {}. Otherwise it also has the entry
+    "over": score -> "images" -> (S, 2), the images in the mean and all images.
     """
     if not values:
         return {}
@@ -158,7 +160,8 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
 def class_means(values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
-    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over".
+    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over":
+    score -> "classes" -> (S, 2), the classes in the mean and all classes.
     """
     counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
     means = {name: defined_mean(v) for name, v in values.items()}
@@ -283,7 +286,8 @@ class Metric(ABC, Generic[Opt]):
     def __init_subclass__(cls) -> None:
         """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        If the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
+        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns`. If
+        the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -303,6 +307,7 @@ class Metric(ABC, Generic[Opt]):
         The inputs are attributes such as `pred.soft`, `pred.classes`, `gt.boundaries` and
         `gt.labels`. Implementations must not read files. The counts may depend only on the
         protocol's fields in `uses`, and on `opt`, the metric's options (None if it has none).
+
         Raises DataError if `pred` and `gt` cannot be compared.
         """
 
@@ -495,7 +500,8 @@ class Metric(ABC, Generic[Opt]):
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.
 
-        Raises ProtocolError if an option is unknown or has an invalid value.
+        Options that are not set get their defaults. Raises ProtocolError if an option is unknown or
+        has an invalid value.
         """
         given = protocol.options.get(self.name, {})
         if self.options is None:
@@ -511,10 +517,11 @@ class Metric(ABC, Generic[Opt]):
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord] | Counts, protocol: Protocol) -> Score:
-        """Compute the scores of a data set from one record per image, or from the counts of one.
+        """Compute the scores of a data set from one record per image, given in any order.
 
-        Raises DataError if there are no records, if a record lacks counts of this metric, or if the
-        thresholds differ between images.
+        The counts of a single image may take the place of records. Raises DataError if there are no
+        records, if a record lacks counts of this metric, or if the thresholds differ between
+        images.
         """
         counts = counts_by_image(records, self.name)
         return self.score_of(self.stack(list(counts.values())), protocol)
@@ -527,7 +534,10 @@ class Metric(ABC, Generic[Opt]):
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield `all_scores` of the next images, 128 at a time, each as a data set of its own."""
+        """Yield the scores of each image as a data set of its own, for up to 128 images at a time.
+
+        Each item is the result of `all_scores` for the next B images, with a score (B,) for each.
+        """
         if isinstance(self, LinksImages):
             stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such

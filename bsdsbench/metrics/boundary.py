@@ -79,7 +79,10 @@ BOUNDARY_COLUMNS = (
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance: "ods@0_00375", as dots separate nested keys."""
+    """Return the key of a score at a tolerance such as "0.00375" or "mean": "ods@0_00375".
+
+    The dot becomes "_", because dots separate the parts of a key.
+    """
     return f"{score}@{tolerance.replace('.', '_')}"
 
 
@@ -123,8 +126,10 @@ class CurveMetric(ValuesMetric[Opt]):
         """Yield (file name, text) for the tables of each curve, in the official BSDS format.
 
         The files of a single curve are eval_bdry.txt and so on. Those of several curves (such as
-        one for each class) are in folders named after the curves. The count "counted", bool (N,
-        curves), if present, says which images of N are listed.
+        one for each class) are in folders named after the curves.
+
+        score: scores of several curves are nested by path, such as score["per_class"]["car"].
+        stack: the counts. "counted", bool (N, curves), if present, says which images of N count.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         # `matches` int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
@@ -197,9 +202,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> ScoreTree:
         """Compute ODS, OIS, AP and R50 for S data sets, as arrays (S,).
 
-        If the protocol has several tolerances, the scores are those at the first, each score in
-        `tolerance_scores` is added at every tolerance ("ods@0_00375"), and averaged over tolerances
-        ("ods@mean").
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
+
+        Returns the result of `curve_scores` at the first tolerance. If the protocol has several
+        tolerances, each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"),
+        and averaged over tolerances ("ods@mean").
         """
         thresholds = stack["thresholds"]
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
@@ -543,8 +550,11 @@ def threshold_changes(
 def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
-    Returns bool (T, H, W) for `shape` (H, W), from the lowest to the highest threshold; `changes`
-    begin at the highest.
+    changes: the pixels that enter or leave the map, from an empty map to that of the highest
+        threshold (step 0), and then from one threshold to the next lower one.
+    shape: (H, W).
+
+    Returns bool (T, H, W), from the lowest to the highest threshold.
     """
     n_steps = changes.start.size - 1
     step_of_change = np.repeat(np.arange(n_steps), np.diff(changes.start))
@@ -556,9 +566,10 @@ def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return the counts of a prediction in which every pixel that is not void is a boundary pixel.
+    """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
-    All boundary pixels in `gt_maps` (A, H, W) are matched. Void pixels are False in `valid` (H, W).
+    All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels,
+    which are False in `valid` (H, W), are not predicted.
 
     Returns int64 (4,): matched_gt, total_gt, matched_pred, total_pred.
     """

@@ -55,8 +55,9 @@ class CalibrationOptions:
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
     """Return the index of the bin of each value in [0, 1], for `bins` bins of equal width.
 
-    A value within the rounding error of `dtype`, that of its map, from a bin edge counts as on the
-    edge. `closed` is "left" or "right" as in `CalibrationOptions`.
+    dtype: dtype of the map that the values come from. A value within the rounding error of this
+        dtype from a bin edge counts as being on the edge.
+    closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
     """
     error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins

@@ -57,6 +57,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels for SEval and CEval, and sum the map for crispness.
 
+        Returns a dict with these arrays:
+
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning
             (seval), and with neither (ceval)
@@ -84,7 +86,10 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Sum a soft map (H, W) after an NMS with fixed settings, and before it, float64 (2,)."""
+    """Sum a soft map (H, W) after non-maximum suppression (NMS), and before it, float64 (2,).
+
+    The settings of this NMS are fixed (see the module's docstring), and not the protocol's.
+    """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])

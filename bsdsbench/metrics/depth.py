@@ -536,7 +536,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of the measures; those of "edges" are of a precision-recall curve."""
+        """Compute the scores of the measures in `opt.measures` for S data sets, as arrays (S,).
+
+        "edges" adds those of its precision-recall curve, such as ODS.
+        """
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

@@ -44,13 +44,14 @@ def pixel_classes(
     A predicted pixel is matched or false. A pixel that is only annotated is missed if the pixel of
     at least one annotator is unmatched.
 
+    pred, gts: a soft map (H, W), and a boundary map (H, W) of each of A annotators.
     protocol: its thresholds and first tolerance are used, without a threshold 0 (the whole image).
     dropped: bool (H, W), True at predicted pixels to remove after thinning.
     errors: if True, the classes of false and missed pixels are those of `ERROR_CODES`, such as
         "duplicate", which tell why they are wrong; if False, they are FALSE and MISSED.
 
-    The steps of {"steps": OverlaySteps} are the thresholds. It is a dict because this function can
-    replace `boundary_counts` as the `counter` of a metric.
+    Returns {"steps": OverlaySteps}, with a step for each threshold. It is a dict because this
+    function can replace `boundary_counts` as the `counter` of a metric.
     """
     from bsdsbench.kernels.bits import count_set_bits, unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -107,9 +108,13 @@ def pixel_classes(
 def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
-    With `errors`, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
-    pixels have the code PixelClass.MISSED. Returns code of the class -> bits like those of
-    `pixel_bits`, uint64 (pixels, words). Steps in two classes count for the first.
+    pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
+        `gt_matched` is set if the pixel is matched at step k, of `near_false` if it is missed and a
+        false pixel is near. `is_reached` (pixels,) says whether the lowest threshold matches it.
+    errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
+        pixels have the code PixelClass.MISSED.
+
+    Returns code of the class -> bits of the same form. Steps in two classes count for the first.
     """
     missed = ~pixel_bits.gt_matched
     if not errors:

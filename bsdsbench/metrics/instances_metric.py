@@ -212,9 +212,10 @@ def _jaccard_sums(
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU. The
-        curve is linear between these, constant below the smallest, and ends at 0 for IoU 1.
+    pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU.
     n_objects: number of objects in both maps together. If it is 0, the result is NaN.
+
+    The curve is linear between these IoUs, constant below the smallest, and ends at 0 for IoU 1.
     """
     if not n_objects:
         return np.nan
@@ -263,6 +264,8 @@ def _object_scores(objects: Map) -> dict[str, F8]:
     """Compute F, precision, recall and the numbers of found, missed and false objects, (...) each.
 
     objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
+
+    Recall is NaN if nothing is annotated, precision if nothing is predicted, F if both are NaN.
     """
     n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(n_matched, n_all)
@@ -305,7 +308,11 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     summed = ("inside", "joined", "objects", "by_size")
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the Jaccard indices, sorted AP and "mean_f1", the F of each of N images, (N,)."""
+        """Compute the values of N images whose means over images are scores, (N,) each.
+
+        These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),
+        "sorted_ap", and "mean_f1", the F of the matched objects. ("f1" is the F of all images.)
+        """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3), as in JACCARD
         scores = dict(zip(JACCARD, indices.T, strict=True))
         scores["sorted_ap"] = counts["sorted_ap"]

@@ -103,7 +103,10 @@ def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Return what is compared, for captions: "masks", or "instances paired by number"."""
+    """Return the words of captions for what is compared and how it is paired.
+
+    Examples are "masks", "19 classes" and "instances of 8 classes paired by number".
+    """
     classes = f"{len(options.classes)} classes" if options.classes else ""
     if options.unit == "class":
         return classes or "masks"
@@ -169,9 +172,10 @@ COMPONENTS_OF = option(
 def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> MapPair:
     """Number the connected components of predicted and annotated masks (H, W) from 1.
 
-    First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at half of
-    white (255, 65535 or 1). A map that is no mask by `opt.components_of` keeps its numbers. Raises
-    DataError if a map that should be a mask is none.
+    `opt.components` (4 or 8) is the connectivity. `opt.components_of` ("both", "predictions" or
+    "truth") says which maps are masks; the other map already holds numbers of objects, which it
+    keeps. First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at
+    half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
     """
     maps = []
     for labels, side, name in ((pred, PRED_SIDE, "predictions"), (gt, GT_SIDE, "truth")):

@@ -68,13 +68,17 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Check the predicted and the annotated map of an image, and return label maps (H, W).
 
-    If `components` is 4 or 8, the maps are masks, whose connected components are numbered here.
-    Else they hold instance numbers (`unit` is not "class"), class labels (`classes` are given) or
-    masks.
+    The options determine the content of the maps, by the first condition that is true:
+
+    - `components` is 4 or 8: masks, whose connected components are numbered here; if
+      `components_of` is "predictions" or "truth", the map of the other side holds instance numbers
+    - `unit` is not "class": instance numbers
+    - `classes` are given: class labels
+    - otherwise: masks
 
     If the ground truth has void pixels (`gt.valid` is False), the annotated map is int64 with the
-    value VOID there. In the returned options, those that have been applied, here or when the files
-    were read, are reset, as they must not be applied again.
+    value VOID there. In the returned options, `components`, `components_of` and `ignore` are reset
+    if they have been applied, here or when the files were read, and must not be applied again.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -172,9 +176,12 @@ class LabelMetric(Metric[MapOptions]):
         return draw_classes(pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the prediction and ground-truth files contain, see `MapContents`.
+        """Return what the prediction and ground-truth files contain if the options are `opt`.
 
-        If `components_of` names one side, the files of the other side hold instances.
+        - Without `components`: instances if `unit` is "instance" or "id", otherwise classes if
+          there are any, otherwise masks
+        - With `components`: masks, whose connected components are the objects. If `components_of`
+          names one side, the files of the other side hold instances.
         """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
@@ -189,9 +196,10 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
 
-        For instance maps, they say whether each object has its own number, unless `components` is
-        set or the numbers contain a class (`divisor`). For annotated class maps, they say whether
-        the map may be a mask of 0 and 255. For other maps, the result is NO_EVIDENCE.
+        They are pooled over all images of a run (see `Evidence`). For instance maps, they say
+        whether each object has its own number, unless `components` is set or the numbers contain a
+        class (`divisor`). For annotated class maps, they say whether the map may be a mask of 0
+        and 255. For other maps, the result is NO_EVIDENCE. `truth` is True for annotated maps.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -264,8 +272,9 @@ class LabelMetric(Metric[MapOptions]):
 def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     """Yield (code, problem, fix) if a map of instances has a background other than 0.
 
-    pred, gt, pixels (n,): the distinct pairs of numbers at the same pixels of the two maps, and
-        their numbers of pixels. Numbers of 0 or less are background.
+    pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
+        Numbers of 0 or less are background.
+    pixels (n,): the number of pixels of each pair.
     """
     for side, numbers in zip(SIDES, (pred, gt), strict=True):
         if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
@@ -354,8 +363,9 @@ def _are_classes(labels: Map, numbers: I8) -> bool:
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
     """Return True if a map probably numbers its background like an object.
 
-    numbers, other, pixels (n,): the distinct pairs of object numbers at the same pixels of this map
-        and of the other one, and their numbers of pixels. Numbers of 0 or less are background.
+    numbers, other (n,): the distinct pairs of object numbers at the same pixels of this map and of
+        the other one. Numbers of 0 or less are background.
+    pixels (n,): the number of pixels of each pair.
 
     This is so if the largest object matches the background of the other map with an IoU above 0.5,
     and, if it is the only object, what it leaves matches the objects of the other map as well (an
@@ -447,9 +457,10 @@ def refuse_other_numbering(
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     """Convert predicted labels to the ground truth's numbering, for each mistake that is likely.
 
-    The labels `values` (n,) may be one too high or too low. If the class labels (C,) have gaps, one
-    map may hold train ids (positions in `labels`, from 0 or 1) while the other holds the labels
-    themselves.
+    The labels may be one too high or too low. If the class labels (C,) have gaps, one map may hold
+    train ids (positions in `labels`, from 0 or 1) while the other holds the labels themselves.
+
+    values (n,): the predicted labels.
 
     Yields (converted values (n,), description of the mistake). In conversions from or to train ids,
     values that belong to no class become -1.

@@ -41,7 +41,10 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build a matching of two maps of size `shape` from the flat indices of paired pixels."""
+        """Build a matching of two maps of size `shape` (rows, columns).
+
+        pred_at, gt_at (pairs,): flat indices of the two pixels of each pair, one in each map.
+        """
         pred_match, gt_match = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         pred_match.flat[pred_at] = gt_at
         gt_match.flat[gt_at] = pred_at
@@ -54,7 +57,10 @@ class Match(ReadOnly):
 
 
 def given_prediction(pred: Map | Prediction) -> Prediction:
-    """Convert the soft map (H, W) of one image to a Prediction, and warn if it is a mask."""
+    """Convert the soft map (H, W) of one image to a Prediction. A Prediction is not changed.
+
+    Gives an InputWarning for a map of 8 or 16 bits without a value above 1, such as a mask.
+    """
     given = Prediction.of(pred)
     if given is not pred:
         warn_of_mask(given.soft)

@@ -37,9 +37,11 @@ def _count_right_pairs(
 
     angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
 
+    A matched pair is right if its two angles differ by at most a quarter turn.
+
     Returns int64 (6,): matched and all annotated pixels, matched and all predicted pixels, then the
-    annotated and the predicted pixels in a right pair. Annotated pixels are summed over annotators;
-    predicted pixels need a pair with at least one annotator.
+    annotated pixels in a right pair and the predicted pixels in a right pair. Annotated pixels are
+    summed over annotators; predicted pixels need a pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -91,14 +93,15 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
-        The prediction is first resized to the size of the ground truth. `counter` is a function
-        like `boundary_counts` that returns further arrays, or None. Besides these arrays there are
+        Two angles agree if they differ by at most a quarter turn. The prediction is first resized
+        to the size of the ground truth. `counter` is a function like `boundary_counts` that returns
+        further arrays, or None. Returns a dict with these arrays, and those of `counter`:
 
         thresholds, matches : float64 (T,), int64 (T, 4); the columns are matched and all annotated
             pixels, matched and all predicted pixels
-        right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators. The
-            official program writes this number, but never uses it.
-        right_pred : int64 (T,), predicted pixels in a right pair with at least one annotator
+        right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over
+            annotators. The official program writes this number, but never uses it.
+        right_pred : int64 (T,), predicted pixels in such a pair with at least one annotator
 
         If `protocol.whole_image`, the first threshold is 0 and stands for the whole image. It is
         not one of the T thresholds, because it needs no matching.
@@ -140,13 +143,14 @@ class OcclusionMetric(CurveMetric[None]):
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
-        """Return the counts (N, T, 4) of the three curves, keyed by path, such as ("edge",).
+        """Return the counts of the three curves, keyed by path, such as ("edge",).
 
+        Counts are (N, T, 4): matched and all annotated pixels, matched and all predicted pixels.
         All three curves have the same recall, that of all pairs. Precision is
 
         - edge: matched predicted pixels / all predicted pixels
-        - orientation: predicted pixels in a right pair / all predicted pixels
-        - accuracy: predicted pixels in a right pair / matched predicted pixels
+        - orientation: predicted pixels in a pair with agreeing angles / all predicted pixels
+        - accuracy: predicted pixels in a pair with agreeing angles / matched predicted pixels
         """
         edge = stack["matches"]
         orientation = edge.copy()
@@ -160,8 +164,9 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Texts:
         """Yield (name, text) for the tables of each curve, and per_image/ID_ev1_occ.txt per image.
 
-        The columns of the latter, a file of the official program, are the threshold and the counts
-        (thresh cntR sumR cntP sumP cntR_occ cntP_occ).
+        The latter is a file of the official program. Its columns are the threshold, matched and all
+        annotated pixels, matched and all predicted pixels, and the annotated and predicted pixels
+        in pairs with agreeing angles (thresh cntR sumR cntP sumP cntR_occ cntP_occ).
         """
         yield from super().files(score, ids, stack, protocol, opt)
         counts = [stack[name] for name in ("matches", "right_gt", "right_pred")]

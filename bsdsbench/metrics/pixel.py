@@ -65,7 +65,8 @@ class _PixelCounts(Metric[Opt]):
     ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed at each threshold of the protocol.
 
-        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation.
+        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation. Void
+        pixels have no class.
         """
         from bsdsbench.kernels.thresholding import levels
 
@@ -120,6 +121,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
+
+        AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
+        error of the soft map.
 
         If the AP rule is "step", a point at which every pixel is predicted is added to the curve
         before AP is computed.
@@ -183,8 +187,10 @@ def pixel_score(
 
     Parameters
     ----------
-    records, protocol
-        As in `boundary_score`, with pixel counts.
+    records : sequence of ImageRecord, or Counts
+        One record per image, in any order; or the counts of a single image.
+    protocol : Protocol, str or None
+        The protocol to score with, or the name of a preset; bsds500 if None.
 
     Returns
     -------
@@ -213,9 +219,16 @@ def pixel_counts(
 
     Parameters
     ----------
-    pred, gts, protocol
-        As in `boundary_counts`. The protocol may invert the soft map and apply NMS, but it is never
-        thinned. For n segmentations, `abs_error_sum` uses the mean of their boundary maps.
+    pred : array or Prediction
+        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
+        Prediction. The protocol may invert the map and apply NMS, but it is never thinned. For n
+        segmentations the thresholds are 1 .. n, one per segmentation, and `abs_error_sum` uses the
+        mean of their boundary maps.
+    gts : sequence of array, or GroundTruth
+        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth.
+    protocol : Protocol, str or None
+        A protocol or the name of a preset; bsds500 if None.
 
     Returns
     -------

@@ -162,7 +162,8 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
 
     maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
         segmentations. A pixel may be predicted again after a threshold at which it is not.
-    masks, valid: as in `steps_of_soft`.
+    masks: bool (A, H, W), the pixels that each of A annotators marked.
+    valid: bool (H, W), False at void pixels; None if no pixel is void.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
     off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
@@ -183,6 +184,8 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
 
 def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
     """Return the counts `OverlaySteps.matches`, (T, 4), all summed over annotators.
+
+    The columns are matched and all annotated pixels, matched and all predicted pixels.
 
     matched (T,): number of pixels that are both predicted and annotated, summed over annotators.
     predicted (T,): number of predicted pixels, counted once.

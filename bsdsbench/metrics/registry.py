@@ -197,7 +197,10 @@ def read_protocol(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe in one line the protocol's fields and the options that affect the scores."""
+    """Describe in one line the settings that affect the scores of these metrics.
+
+    They are fields of the protocol, and the options of the metrics with their conventions.
+    """
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -208,6 +211,8 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if the options of the metrics conflict or have no effect.
+
+    The errors are:
 
     - several tolerances for a metric that supports only one
     - a class or other part whose name would make the key of a score ambiguous
@@ -243,9 +248,10 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    Some columns belong to a group, such as "pooled.iou" beside "iou". A class called "pooled" would
-    have the same key for its own IoU. So no part may have the name of a group or end with it after
-    a dot ("x.pooled"), unless the part is the group itself.
+    Parts are items with scores of their own. Some columns belong to a group, such as "pooled.iou"
+    beside "iou". A class called "pooled" would have the same key, "pooled.iou", for its own IoU.
+    So no part may have the name of a group or end with it after a dot ("x.pooled"), unless the part
+    is the group itself.
 
     paths: part -> its path in the scores, such as "road" -> ("per_class", "road").
     """
@@ -299,10 +305,11 @@ def group_by_reading(
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a run's signature always includes, even at their defaults.
+    """Return the options that a run's signature (its settings in one line) always includes.
 
-    They are declared with `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as
-    "pixel.ap_rule" -> '"step"'.
+    A signature leaves out options at their defaults, except those that are declared with
+    `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as "pixel.ap_rule" ->
+    '"step"'.
     """
     signed = {}
     for metric in map(get, metrics):

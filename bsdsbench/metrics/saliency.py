@@ -127,7 +127,9 @@ _MEASURES_AT_HALF = ("iou", "dice", "ber")
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
     """Build the column of a score, with an abbreviated heading for narrow tables.
 
-    measure: what the score measures, such as "max_f" for the key "max_f_mean".
+    key: path of the score, such as "max_f_mean".
+    measure: what it measures, such as "max_f" or "mae".
+    shown: the tables that have the column: "always" for all, "never" for only files and gates.
     """
     return Column(
         key,
@@ -397,12 +399,14 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Compute the region similarity of the structure measure: SSIM in the quarters of `s_measure`.
+    """Compute the region similarity of the structure measure (Fan et al., ICCV 2017).
+
+    The centroid of the mask divides the image into four quarters. The result is the mean of the
+    structural similarity (SSIM) of `soft` and `mask` in each quarter, weighted by area; quarters
+    without pixels have no weight.
 
     soft, mask (H, W): the map, in [0, 1], and the mask, False at void pixels but not everywhere.
     valid: bool (H, W), False at void pixels, which are in no quarter; None if no pixel is void.
-
-    The structural similarities of `soft` and `mask` are weighted by area.
     """
     height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))

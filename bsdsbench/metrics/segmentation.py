@@ -193,11 +193,13 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined
         fw_iou : mean IoU, weighted by each class's number of annotated pixels
         pixel_accuracy : correct pixels / annotated pixels, over all classes
-        pq, sq, rq : means over the classes for which they are defined
+        pq, sq, rq : means over the classes for which they are defined; missing if `opt.unit` is
+            "class"
         found, missed, false : numbers of paired, unpaired annotated and unpaired predicted
-            instances. These and PQ, SQ and RQ are missing if `opt.unit` is "class".
+            instances, over all classes; missing if `opt.unit` is "class"
         per_class : class -> its scores and `gt_pixels`; {} if there is only one class. If the
             options name no classes, the background is the second class, "ground".
+        over : number of classes in each mean, and number of all classes
         """
         names = _named_classes(opt)
         total = dict(sums)

@@ -465,6 +465,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth, (S,)
         n_classes : number of these classes, (S,)
         per_class : class name -> scores of the class, NaN in data sets without the class
+        over : number of classes in each mean, and number of all classes
         """
         # Annotated boundary pixels (S, C), which are the same at each of T thresholds
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])  # (N, C, T, 4)

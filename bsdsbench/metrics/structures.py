@@ -151,7 +151,6 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
     b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
-    Raises DataError if `mask` is not binary or not (H, W), or `connectivity` is neither 8 nor 4.
 
     Parameters
     ----------
@@ -168,6 +167,11 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     -------
     array
         int64 (patches, 3): b0, b1 and Euler characteristic of each patch; (0, 3) if none fits.
+
+    Raises
+    ------
+    DataError
+        If `mask` is not binary or not (H, W), or `connectivity` is neither 8 nor 4.
 
     Examples
     --------
@@ -243,8 +247,9 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
         """Count the topological errors and the skeleton pixels of one image.
 
         errors : int64 (3,), the absolute differences of b0 (components), b1 (holes) and the Euler
-            characteristic between the two masks, summed over the patches that are not all void
-        patches : int (), the number of these patches; without `patch`, the whole mask is one
+            characteristic (b0 - b1) between the two masks, summed over the patches with at least
+            one pixel that is not void. By default, the whole mask is the only patch.
+        patches : int (), the number of these patches
         skeleton : int64 (2, 2), for the predicted and the annotated mask, the pixels of its centre
             line that lie in the other mask, and all of them
         """
@@ -271,7 +276,8 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
         """Compute the mean errors over patches and clDice of N images, (N,) each.
 
-        The errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
+        The errors are those in b0 (components), b1 (holes) and the Euler characteristic. They are
+        NaN if the image has no patch, and clDice is NaN if both masks are empty.
         """
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
@@ -341,9 +347,11 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> OverlaySteps:
-        """Classify the pixels of the lines as correct, false or missed, for an overlay.
+        """Classify the pixels of the lines and of their buffers, for an overlay.
 
-        Other pixels are classified by the buffers that they are in: both, predicted, or annotated.
+        A predicted line pixel is correct within the buffer of the annotated line, and false
+        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
+        pixels are classified by the buffers that they are in: both, predicted, or annotated.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred

@@ -55,8 +55,6 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       is no annotated boundary. Pixels on both sides of a border are boundary pixels, and matching
       is not one to one. With one-sided boundaries (`bsdsbench.seg2bdry`), it is up to 0.07 lower.
 
-    Raises DataError if an array is not a label map, or the shapes differ.
-
     Parameters
     ----------
     labels, gt : array_like
@@ -66,6 +64,11 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     -------
     dict
         Name of the measure -> value.
+
+    Raises
+    ------
+    DataError
+        If an array is not a label map, or the shapes differ.
 
     Examples
     --------
@@ -113,9 +116,18 @@ def _draw_borders(labels: Map) -> Bool:
 def recall_radius(shape: tuple[int, ...]) -> int:
     """Return the radius of boundary recall in pixels: 0.0025 of the image diagonal, rounded.
 
-    This is half the width of the square window in which a boundary pixel is searched, in an image
-    of `shape` (rows, columns). As in Stutz's code, 0.0025 is a 32-bit float, which is slightly
-    smaller: for a diagonal of 600, the radius is 1, not 2.
+    As in Stutz's code, 0.0025 is a 32-bit float, which is slightly smaller: for a diagonal of 600,
+    the radius is 1, not 2.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The (rows, columns) of the image.
+
+    Returns
+    -------
+    int
+        Half width of the square window in which a boundary pixel is searched.
     """
     share = float(np.float32(0.0025))
     diagonal = math.sqrt(sum(n * n for n in shape))
@@ -128,7 +140,7 @@ def compactness(labels: ArrayLike) -> float:
     Compactness is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i, perimeters P_i and N pixels.
     The perimeter is the number of pixel edges between superpixel i and other superpixels or the
     outside of the image. A square has compactness pi/4. Source: Schick, Fischer and Stiefelhagen,
-    ICPR 2012. Raises DataError if `labels` is not a label map.
+    ICPR 2012.
 
     Parameters
     ----------
@@ -139,6 +151,11 @@ def compactness(labels: ArrayLike) -> float:
     -------
     float
         In (0, pi/4].
+
+    Raises
+    ------
+    DataError
+        If `labels` is not a label map.
     """
     label_map = as_label_map(labels)
     flat, area, _ = number_regions(label_map)  # superpixel of each pixel, area of each superpixel
@@ -155,7 +172,6 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
 
     This is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, where both sums include all channels, and
     mu_i and mu are the means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
-    Raises DataError if an array has other axes, `labels` is not a label map, or sizes differ.
 
     Parameters
     ----------
@@ -168,6 +184,11 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     -------
     float
         In [0, 1]; 0 if the image is a single colour.
+
+    Raises
+    ------
+    DataError
+        If `image` does not have two or three axes, `labels` is not a label map, or sizes differ.
     """
     label_map = as_label_map(labels)
     pixels = np.asarray(image, np.float64)
@@ -309,7 +330,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the measures of N images, (N,) each, such as "ue.mean" over annotators."""
+        """Return the measures of N images, (N,) each.
+
+        The keys are those of the columns: "compactness" and other measures that do not depend on
+        the annotators, and "ue.mean", "ue.min" and "ue.max" over annotators, for example.
+        """
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

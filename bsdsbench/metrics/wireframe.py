@@ -128,7 +128,8 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) if lines fit better with rows and columns exchanged.
 
-        That is, if over 2 n + 1 predicted lines are then true positives, but only n as given.
+        That is, if over 2 n + 1 predicted lines are true positives at the largest distance
+        threshold when rows and columns are exchanged, but only n as given.
         """
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return
@@ -146,10 +147,12 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Compute the scores of pixels, lines and junctions for S data sets, (S,) each.
+        """Compute the scores of pixels, lines and junctions for S data sets.
 
-        They are the `curve_scores` of the pixels, and `fh`, `aph` (pixels), `sap5`, `sap10`,
-        `sap15`, `msap` (lines) and `map_j` (junctions).
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
+
+        Returns the `curve_scores` of the pixels, and `fh`, `aph` (pixels), `sap5`, `sap10`,
+        `sap15`, `msap` (lines) and `map_j` (junctions), float64 (S,).
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
@@ -168,12 +171,13 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    lines: the predicted lines as in the file. Those from the first repetition of the first line on
-        are padding.
+    lines: the N predicted lines as they are in the file. If the first line occurs again, that line
+        and all that follow are padding, and are ignored.
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
-    Each of the L lines before the padding gets a row (L, 4): the score, then 1 or 0 for each of
-    LINE_THRESHOLDS, by whether it is a true positive.
+    Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
+    LINE_THRESHOLDS, by whether the line is a true positive: its nearest annotated line is closer
+    than the threshold, and is not the match of an earlier line.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
@@ -226,7 +230,8 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
     A prediction is a true positive if its nearest annotation (the first of several equally near) is
     closer than the threshold, and no earlier prediction was matched to the same annotation.
 
-    distance (P, M): the distance of each prediction from each of M annotations.
+    distance (P, M): the distance of each prediction from each of M annotations, with predictions in
+        the order in which they are matched.
     """
     is_hit = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
@@ -243,11 +248,13 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     """Compute interpolated average precision at three distance thresholds for S data sets.
 
-    predictions (N, L, 4): the counts `lines` or `junctions` of N images, padded with rows of NaN.
-    n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
-
     The predictions of all images are ranked together by score; equal scores keep the images' order.
-    The result (S, 3) is NaN for a data set in which nothing is annotated.
+    Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
+
+    predictions (N, L, 4): for each predicted line or junction of N images the score, then 1 or 0
+        for each threshold, by whether it is a true positive; padded with rows of NaN.
+    n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
+    weights (S, N): how often each image occurs in each of S data sets.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 

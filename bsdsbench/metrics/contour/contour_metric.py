@@ -301,7 +301,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """Return the keys of the columns that tables show, or None for all if `groups` is set."""
+        """Return the keys of the columns that tables show by default, or None for all columns.
+
+        By default, these are Dice, IoU and one column each for Boundary IoU, the Hausdorff
+        distance, ASSD and NSD. If the user chose the option `groups`, tables show all columns.
+        """
         if opt.groups != _GROUPS[:-1]:  # not the default
             return None
         biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
@@ -329,7 +333,10 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Raise DataError if means are over sequences, and the images do not form sequences."""
+        """Raise DataError if means are over sequences, and the images do not form sequences.
+
+        ids: the image ids. stack: the counts of the images. There are never warnings to return.
+        """
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -388,10 +395,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return M measures, key -> (S,), and the entry "over", key -> "pairs" -> (S, 2).
+    """Return a dict of M measures, key -> (S,), and the entry "over", how much each mean includes.
 
     values (S, M): the means of the measures over pairs of masks.
-    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many.
+    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many. In "over",
+        they become key -> "pairs" -> (S, 2).
     """
     n_pairs = {key: (n_defined[:, m], n_possible[:, m]) for m, key in enumerate(keys)}
     return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
@@ -400,7 +408,12 @@ def _measure_scores(
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
-    total: the counts of `_contour_counts`, summed over the images of S data sets: (S, C, ...).
+    total: numbers of pixels of C classes, summed over the images of each of S data sets:
+
+    areas (S, C, 3): pixels of the masks that are in both maps, in pred, and in gt
+    shells (S, C, widths, 3): the same for the inner boundaries of masks, for each width
+    outline (S, C, 2): pixels of the outlines in pred, and in gt
+    near (S, C, radii, 2): those within a radius of the outline in the other map
 
     Returns score key -> (S, C), NaN where both maps are empty.
     """
@@ -420,11 +433,13 @@ def _sequence_scores(
 ) -> ScoreTree:
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
-    means: the statistics of M measures from `sequence_means`. keys: the keys of the M measures.
+    means: `mean`, `recall` and `decay` (S, M) of M measures, and `objects` (S,), the number of
+        objects, from `sequence_means`.
+    keys: the keys of the M measures.
 
     The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
-    an empty "over". The group "davis" adds `f_recall`, `f_decay` and `jf`, the mean of J (the IoU)
-    and F, where F is taken at the first of `davis_bounds`.
+    an empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean
+    of J (the IoU) and F, where F is taken at the first of `davis_bounds`.
     """
     scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))
     scores |= {"over": {}, "objects": means["objects"]}  # "over" would count masks, not objects

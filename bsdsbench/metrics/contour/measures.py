@@ -47,14 +47,23 @@ def dice(counts: Map) -> F8:
 
 
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
-    """Compute the F-measure of the outlines of each of n labels, float64 (n,), see `measure`."""
+    """Compute the F-measure of the outlines of each of n labels, float64 (n,).
+
+    Precision is the share of the points of pred's outline within `radius` of gt's outline, and
+    recall the share of the points of gt's outline within `radius` of pred's.
+    """
     limit = with_tolerance(radius)  # slightly larger, so that rounding errors do not decide
     shares = [ratio(o.counts(o.distance <= limit), o.n) for o in outlines]  # of pred, of gt
     return f_measure(precision=shares[0], recall=shares[1])
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
-    """Compute Pratt's figure of merit of each of n labels, float64 (n,), see `measure`."""
+    """Compute Pratt's figure of merit of each of n labels, float64 (n,).
+
+    This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
+    distance to gt's outline, divided by the larger outline's number of points. The value has no
+    meaning for a label without an outline in pred or in gt; the caller replaces it.
+    """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n))
@@ -65,7 +74,11 @@ def _hausdorff(
 ) -> F8:
     """Compute the Hausdorff distance at a percentile for each of n labels, float64 (n,).
 
-    It is NaN if either outline is empty. `measure` defines "pooled", "directed" and "area".
+    It is NaN if either outline is empty. `definition` is one of:
+
+    - "pooled": the percentile of the distances of both outlines together
+    - "directed": the larger of the two outlines' percentiles
+    - "area": as "directed", with each point weighted by the contour length that it stands for
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
@@ -101,7 +114,12 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
-    """Compute the average surface distance of each of n labels, float64 (n,), see `measure`."""
+    """Compute the average symmetric surface distance of each of n labels, float64 (n,).
+
+    It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
+    two outlines' mean distances ("directed"). The value has no meaning for a label without an
+    outline in pred or in gt; the caller replaces it.
+    """
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
         return (ratio(sums[0], n[0]) + ratio(sums[1], n[1])) / 2
@@ -109,7 +127,13 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
 
 
 def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
-    """Compute the normalised surface distance of each of n labels, float64 (n,), see `measure`."""
+    """Compute the normalised surface distance of each of n labels, float64 (n,).
+
+    It is the share of the length of both contours ("area") or of the points of both outlines
+    ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
+    points ("mean"). The value has no meaning for a label without an outline in pred or in gt; the
+    caller replaces it.
+    """
     # For pred and for gt: the length or number of points within the tolerance, and in all, (n,)
     near, total = list[Any](), list[Any]()
     for outline in outlines:
@@ -126,7 +150,11 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice, float64 (...), from `skeleton_pixels` (..., 2, 2); NaN if both are empty."""
+    """Compute clDice, float64 (...): the F-measure of the skeletons' shares inside the other mask.
+
+    skeletons (..., 2, 2): for pred and for gt, the skeleton pixels inside the other mask, and all
+        skeleton pixels. clDice is NaN if both skeletons are empty.
+    """
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 

@@ -77,7 +77,10 @@ class Compared:
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
-        """Sum `pixels`, one number for each pair of `_overlaps`, over labels as in `areas`."""
+        """Sum numbers of pixels for each label: in both maps, in pred and in gt, int64 (n, 3).
+
+        pixels: the number of pixels for each pair of labels (in pred, in gt) in `_overlaps`.
+        """
         pred, gt = self._overlaps.pred, self._overlaps.gt  # the labels of each pair
         in_both = np.where(pred == gt, pred, -1)
         sums = np.zeros((self.pair.n, 3), np.int64)
@@ -106,9 +109,14 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of all labels in pred and in gt (cached).
+        """Return the outlines of all labels in pred and in gt, two `OutlinePoints` (cached).
 
-        kind: "rim", "side" or "corner", see `trace`.
+        These give each point's distance to the outline of its label in the other map, and the
+        length of the contour in the 2 x 2 pixels around the point (0 for a rim).
+
+        kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels
+            that differ from their right, lower or lower-right neighbour) or "corner" (corners of
+            pixels at which the contour passes).
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
@@ -163,11 +171,12 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 
     kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels that
         differ from their right, lower or lower-right neighbour) or "corner" (corners of pixels at
-        which the contour passes). Outside the image there is no label, but "side" repeats the last
-        row and column.
+        which the contour passes).
 
-    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner" a
-        code for which of the 2 x 2 pixels around the point have the label.
+    Outside the image there is no label, except that "side" repeats the last row and column.
+
+    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner"
+    a code for which of the 2 x 2 pixels around the point have the label.
     """
     labels = labels.astype(np.int32)
     # `corners` finds the 2 x 2 windows of pixels with several labels
@@ -185,6 +194,7 @@ def _contour_lengths(steps: Spacing) -> F8:
 
     The contour joins the midpoints between neighbouring pixels that differ. The index of a pattern
     has the bits 8, 4, 2, 1 for the upper left, upper right, lower left and lower right pixel.
+    `steps` are the distances between rows and between columns.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)  # one pixel differs from the other three
@@ -207,7 +217,12 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
-    """Return the width in pixels of the inner boundary of Boundary IoU, see `Compared.shells`."""
+    """Return the width in pixels of the inner boundary of Boundary IoU.
+
+    A `size` below 1 is a fraction of the image diagonal; the width is rounded (halves to even) to
+    at least one pixel. A larger `size` is rounded down. Raises DataError if `size` is not positive
+    and finite.
+    """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
     return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))

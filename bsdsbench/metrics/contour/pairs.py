@@ -214,14 +214,17 @@ class ClassedPair(NamedTuple):
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
-    """Renumber two maps (H, W) so that the masks to compare have the same label 0 .. n - 1 in both.
+    """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
     `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
-        with the same number ("id"), or instances that `match_regions` pairs ("instance"). An
-        instance without a partner gets a label that the other map lacks. Instances that lie only on
-        void pixels are left out.
+    with the same number ("id"), or instances that `match_regions` pairs ("instance").
 
-    Raises DataError if an array does not fit the options, and ShapeError if the shapes differ.
+    An instance without a partner gets a label that the other map lacks. Instances that lie only on
+    void pixels are left out.
+
+    Returns the two maps with the labels 0 .. n - 1 (-1: no mask), the class index (n,) of each
+    label, and the instance number (n,) of each label, or None unless `opt.unit` is "id". Raises
+    DataError if an array does not fit the options, and ShapeError if the shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
@@ -291,7 +294,9 @@ class Instances(NamedTuple):
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions (instances) of two instance maps (H, W), and the overlaps of their values.
 
-    Void pixels and crowds (groups of objects that are not annotated one by one) are in no region.
+    In the result, void pixels and crowds (groups of objects that are not annotated one by one) are
+    in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
+    and `excused` the share of its pixels that are void or on a crowd of its class.
 
     With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
     for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
@@ -422,8 +427,12 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     - "one-to-one": as many of the pairs of "iou" as possible, with each region in at most one
     - "id": regions with the same number, even if they do not overlap
 
-    Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd count in
-    the union. Source: panopticapi, evaluation.py.
+    Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd (a group of
+    objects that are not annotated one by one) count in the union. Source: panopticapi,
+    evaluation.py.
+
+    Returns the indices of both regions of each pair, ascending by the annotated region, with the
+    number of pixels that they share, and their IoU.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)

@@ -19,7 +19,11 @@ from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps, PixelClass
 
 
 def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> OverlaySteps:
-    """Classify the pixels of two masks (H, W) as correct, false positive or missed."""
+    """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
+
+    spacing: distance between rows and between columns. If given, the pair of pixels at the
+        Hausdorff distance of the masks is marked.
+    """
     # As label maps with -1 as background and 0 as the only label
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
     return draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
@@ -70,8 +74,12 @@ def _largest_errors(
 ) -> dict[int | None, LargestError]:
     """Find the two pixels at the largest Hausdorff distance of an object in each class.
 
-    It is the largest distance from a pixel of the object's rim in either map to the nearest pixel
-    of its rim in the other map.
+    An object's rim consists of its pixels with a 4-neighbour of another label or at the image edge.
+    Its Hausdorff distance is the largest distance from a pixel of its rim in either map to the
+    nearest pixel of its rim in the other map.
+
+    pair: the maps. An object has the same label 0 .. n - 1 in both.
+    class_of (n,): the class of each label. spacing: distance between rows and between columns.
 
     Returns class -> the two pixels and their distance. The key None stands for all classes. A class
     has no entry if none of its objects is in both maps.

@@ -89,7 +89,12 @@ def follow_objects(stack: Stack) -> Stack:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if frames cannot be grouped into sequences, or predict unknown objects.
 
-    ids: the N image ids. stack: from `follow_objects`. skip_ends: as in `ContourOptions`.
+    ids: the N image ids. stack: from `follow_objects`. The errors are:
+
+    - numbered names without folders have several prefixes, such as "cat_01" and "dog_01"
+    - the image ids and the ids of the ground truth give different numbers of sequences
+    - an object is predicted that is annotated in no frame of its sequence
+    - `skip_ends` is True, and a sequence has fewer than three frames
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     beginnings = sorted({match[1] for match in numbered if match})  # the text before the number

@@ -248,8 +248,11 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
-    Besides the measures of the module's docstring, the result has `best_gt` (G,), the best IoU of
-    each annotated region.
+    The rows of `table` are its regions, the columns the regions of all A annotators.
+
+    Returns a dict of name -> value, such as "pri" -> 0.93, averaged over annotators except for
+    these: `covered_gt` and `covered_pred`, the areas of the annotated (predicted) regions times
+    their best IoUs, summed over regions; and `best_gt` (G,), the best IoU of each annotated region.
     """
     gts, n_pixels = table.gts, table.n_pixels
     # For each annotator (A,): `squares` holds sum x^2 and `bits` sum x log2 x, where x is the area
@@ -275,7 +278,14 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of SEISM (Pont-Tuset and Marques) for one segmentation."""
+    """Compute the measures of SEISM, the program of Pont-Tuset and Marques, for one segmentation.
+
+    The rows of `table` are its regions, the columns the regions of all A annotators.
+
+    Returns name -> value, such as "fop_recall" -> 0.41. The numbers of pixels ("hamming_gt",
+    "hamming_pred", "bgm") are summed over annotators. "fop" (objects and parts) compares the
+    segmentation with all annotators together. The others are means over annotators.
+    """
     gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
     overlaps, n_annotators = table.overlap_sums, len(gts.labels)  # sums for each annotator, (A,)
     all_pixels = n_pixels * n_annotators
@@ -323,7 +333,8 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
 def _voi(table: OverlapTable) -> F8:
     """Compute the variation of information with each annotator in bits, float64 (A,).
 
-    It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N. Rounding could make it negative.
+    It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N for the areas a of predicted regions, b
+    of annotated regions, n of their overlaps, and N pixels. Rounding could make it negative.
     """
     pred_bits, gt_bits = table.area_sums.bits, table.gts.area_sums.bits
     bits = pred_bits + gt_bits - 2.0 * table.overlap_sums.bits

@@ -55,7 +55,9 @@ _AVERAGED_FOR_HUMANS = (*MEANS, "fop_precision", "fop_recall", "pair_precision",
 def _image_curves(counts: Stack) -> dict[str, F8]:
     """Return measures that are averaged over images: name -> values of N images, (N, T).
 
-    Distances in pixels are sums over annotators, and become shares of the area of all their maps.
+    Counted distances in pixels ("bgm", "hamming_gt", "hamming_pred") are sums over annotators, and
+    are divided by the total area of all annotators' maps. "van_dongen" is the sum of both Hamming
+    distances, divided by twice that area, and "voi_per_log_area" is VOI / log2(pixels).
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -150,7 +152,9 @@ def _columns_of(
 ) -> Iterator[Column]:
     """Yield one column per measure and score, such as "pri.ods" with the title "PRI ODS".
 
-    measures: path of a measure in the scores -> its heading. scores: keys, such as "ods".
+    measures: path of a measure in the scores -> its heading in tables, such as "pri" -> "PRI".
+    scores: keys of its scores, such as "ods".
+    lower: True if smaller values are better. shown: in which tables, as in `Column`.
     """
     for path, heading in measures.items():
         for score in scores:
@@ -238,7 +242,12 @@ class RegionMetric(Metric[None]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
         """Compute the scores of each measure for S data sets, such as scores["pri"]["ods"], (S,).
 
-        The class lists them. The counts are those of `region_counts` at T thresholds.
+        stack: the counts of N images at T thresholds, from `region_counts`.
+        weights (S, N): how often each image occurs in each data set.
+
+        Each measure has ODS and OIS: at the best threshold of all images, and of each image. "fop"
+        (objects and parts) and "pair_f" also have AP, and "covering" has "best". "similarities"
+        holds normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)  # measure -> (N, T)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -270,8 +279,9 @@ class RegionMetric(Metric[None]):
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """Map the heading of each error and each similarity to the path of its scores in `scores`.
 
-        "hamming_gt" has the path ("hamming_gt",), and "1 - hamming_gt (dhd)" ("similarities",
-        "dhd").
+        An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
+        of them as similarities, 1 - error, under other names: "1 - hamming_gt (dhd)" ->
+        ("similarities", "dhd"). The last similarity, "nvoi", belongs to no error.
         """
         paths: dict[str, tuple[str, ...]] = {}
         for error, seism_name in ERRORS.items():  # the name of 1 - error is "" if it has none
@@ -329,8 +339,10 @@ class RegionMetric(Metric[None]):
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.
 
-        tables: file name -> array (rows, columns), as described in `files`. Without
-            eval_cover_img.txt, `n_images` is 0.
+        tables: file name -> array (rows, columns), as described in `files`.
+
+        The result holds "covering", "pri" and "voi", as far as their tables are there, each with
+        "ods" and "ois", and `n_images`, which is 0 if eval_cover_img.txt is missing.
         """
         scores = {}  # the thresholds in the tables, here _, are not scores
         if "eval_cover.txt" in tables:

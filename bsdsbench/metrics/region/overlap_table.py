@@ -32,7 +32,11 @@ class RegionMap(NamedTuple):
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence."""
+    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence.
+
+    Returns the region (H * W,) of each pixel, the area (regions,) of each region in pixels, and the
+    new number of label 0, or -1 if the map has no label 0.
+    """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     # The kernel uses a table with one entry per integer from low to high. If this would be much
@@ -141,7 +145,10 @@ class OverlapTable:
         return cls.of(regions.labels, regions.area.size, gts, regions.zero_region)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a table with `n_rows` rows, to which row r of this one is added at new_row[r]."""
+        """Return a new table with `n_rows` rows, in which regions of the segmentation are merged.
+
+        new_row (rows,): for each row of this table, the row of the new table it is added to.
+        """
         indptr, cols, counts = self.cells  # sparse (CSR), row r has np.diff(indptr)[r] cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
