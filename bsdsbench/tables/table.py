@@ -379,9 +379,13 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     """
     from rich.console import Console
 
+    class TableConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the BrokenPipeError, where rich would exit with status 1
+
     shown_tables = [table.for_people for table in tables]
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
-    console = Console(file=file, **settings)
+    console = TableConsole(file=file, **settings)
     if not width:
         width = console.width if console.is_terminal else WIDTH
     lines_by_table = lines_below_tables(shown_tables)

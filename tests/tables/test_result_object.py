@@ -10,7 +10,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import to_csv, to_html
-from bsdsbench.tables.table import to_text
+from bsdsbench.tables.table import print_tables, to_text
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import FAST, refused
 from tests.helpers.simulated import simulated_run
@@ -62,6 +62,15 @@ def test_words_that_tables_share_are_printed_once_under_the_last(found):
     assert to_html(found.tables()).count("Signature of each") == 1
     folded = [replace(table, aside=k > 0) for k, table in enumerate(found.tables())]
     assert to_html(folded).count("Signature of each") == 2  # also where all are seen
+
+
+def test_a_reader_that_has_ended_is_an_error_and_no_exit(runs):
+    class Closed(io.StringIO):
+        def flush(self):
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        print_tables(score_tables(runs), Closed())
 
 
 def test_every_table_as_csv_is_read_by_pandas(runs, found):
