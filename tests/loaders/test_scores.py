@@ -49,7 +49,7 @@ def test_what_spreadsheets_and_shells_write(read):
     rows = "label;score\nyes;0,5\nNo;0,25\npositive;-2,0\n"
     assert read(rows) == [LABELS, SCORES]
     assert read(rows.partition("\n")[2].replace(";", "\t")) == [LABELS, SCORES]
-    assert read(rows.encode("utf-16")) == [LABELS, SCORES]
+    assert read(rows.encode("utf-16")) == read("sep=;\r\n" + rows) == [LABELS, SCORES]
     # commas between thousands, or both marks: not decimal
     for cell in ("1,234", "1.234,5"):
         refused(f"line 2: '{cell}'", read, f"label;score\n1;{cell}\n", error=FileFormatError)

@@ -7,6 +7,8 @@ import re
 
 _COMMA_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?![\w.,])")
 _POINT_NUMBER = re.compile(r"(?<![\w.])\d*\.\d")
+# The first line by which programs tell Excel the separator
+_EXCEL_SEPARATOR = re.compile(r"\A(?i:sep=).\r?\n")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 
 
@@ -17,7 +19,8 @@ def decode_text(data: bytes) -> str:
     UnicodeDecodeError for other bytes.
     """
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return data.decode("utf-16" if is_utf16 else "utf-8-sig")
+    text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+    return _EXCEL_SEPARATOR.sub("\n", text)  # the numbers of lines are kept
 
 
 def separator_of(line: str, default: str) -> str:
