@@ -30,10 +30,12 @@ _QUANTILE_OPTIONS = ("num_thresholds", "instance_count", "strict")
 def _parse_points(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[list[tuple[float, ...]]]:
-    """Parse the values of --points or --counts, each of which is a curve of one or more points.
+    """Parse the values of --points or --counts, each of which is a curve.
 
-    For example, "0,0.5;0.75,1" gives [(0.0, 0.5), (0.75, 1.0)]. The option's metavar, such as
-    "FPR,TPR;...", determines how many numbers a point has.
+    For example, "0,0.5;0.75,1" gives [(0.0, 0.5), (0.75, 1.0)]: semicolons separate points, commas
+    the numbers of a point. The option's metavar, such as "FPR,TPR;...", determines how many numbers
+    a point has. Raises BadParameter if a curve has no point, if a point has more or fewer numbers,
+    or if a number is not finite.
     """
     names = str(param.metavar).partition(";")[0]
     numbers_per_point = names.count(",") + 1

@@ -167,9 +167,14 @@ word_list = partial(repeatable, callback=_split_words)  # of words between comma
 def run_option(name: str, **changes: object) -> Any:
     """Declare the command-line option for a keyword of `evaluate` or `run`, such as "workers".
 
-    Its default, its help text and its settings are those of the field `name` of `RunKeywords`, but
-    for `changes`. The settings are keywords of `click.Option`, and "names" (the spellings), "path",
-    "number" (from 1) and "choices".
+    Its default, its help text and its settings are those of the field `name` of `RunKeywords`; the
+    settings are in the field's metadata "flag". `changes` override them. Settings are keywords of
+    `click.Option`, and these:
+
+    - "names": the spellings, such as ("-o", "--out"). Default: "--" and `name`.
+    - "path": True if the value is a path.
+    - "number": True if the value is an integer of at least 1.
+    - "choices": the allowed values.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}

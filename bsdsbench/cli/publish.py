@@ -107,8 +107,9 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     """Print the tables of runs, or write them to the file given with -o.
 
     There are always tables of scores, with rows for the results of --published. Further tables show
-    the error classes (of runs that counted them), the scores in each slice, a group of images, of
-    --by, and summaries of the per-image scores (--summary).
+    the error classes (unless --columns is given, and only for runs that counted them), the scores
+    in each slice, a group of images, of --by, and summaries of the per-image scores (--summary). In
+    CSV, the tables of runs get a last column with the images that were left out.
     """
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.results.score_tables import metric_with_errors, score_tables

@@ -212,7 +212,11 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
 
 def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if a metric cannot score the masks of objects in the COCO file `gt`."""
+    """Raise UsageError if a metric cannot score the masks of objects in a COCO file.
+
+    gt: the path of the ground-truth file, which begins the message.
+    metrics: the names of the metrics to check.
+    """
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
@@ -233,7 +237,8 @@ def _print_evaluation(
 ) -> None:
     """Print the scores of a run as tables or JSON, with those of --summary and --by.
 
-    threshold_run: the run of --threshold-from, or None.
+    threshold_run: the run of --threshold-from, or None. Its best threshold is applied to `run`, and
+        the scores at this threshold are printed too.
     """
     from bsdsbench.results.score_tables import at_threshold_of
 
@@ -259,7 +264,13 @@ def _print_evaluation(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert {"slices": tables} to {"slices": {key of a table: its content}}; no empty lists."""
+    """Convert lists of tables to plain dicts for JSON.
+
+    tables_by_key: key in the JSON file, such as "slices" -> tables.
+
+    Returns a dict with these keys, from the key of each table to its content. Keys of empty lists
+    are left out.
+    """
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -270,7 +281,10 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if an option is given without the option that it depends on."""
+    """Raise UsageError if an option is given without the option that it depends on.
+
+    --by and --per need --groups or --group-by. --cluster needs --by.
+    """
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by and --per need --groups FILE.csv or --group-by REGEX")
     if slicing.cluster and not slicing.by:
@@ -343,7 +357,11 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the scores of a detector run (if it was scored), the tables of --by, and its speed."""
+    """Print the scores of a detector run (if it was scored), the tables of --by, and its speed.
+
+    With --format json, all of this is printed as JSON. If --resume kept maps that an earlier run of
+    the detector wrote, their number is printed last, on standard error.
+    """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:
         from bsdsbench.comparison.slices import slice_tables  # takes long to import

@@ -323,9 +323,10 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Count the error classes of the runs, if `score` is that of one, such as "error.absent".
+    """Return the runs with counted error classes, if `score` is the score of an error class.
 
-    An error class is a kind of missed or false pixels.
+    An error class is a kind of missed or false pixels; its score is "error.absent" or
+    "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -421,7 +422,8 @@ def _print_explanation(
 
     A trial is a setting with its scores. Only trials on all images are printed: the first
     _MAX_TRIALS (the most likely), all others that reach the targets, and the unchanged run. In
-    text, "=" marks settings of a known program that reach the targets, and "~" other settings.
+    text, trials that reach the targets are marked with "=" if a known program uses the setting,
+    otherwise with "~".
 
     target_values: score, such as "ods" -> target as the user wrote it.
     """
@@ -457,9 +459,10 @@ def _print_explanation(
 
 
 def _print_differences(between: tuple[str, str]) -> int:
-    """Print the differences that can change a score, of two signatures or of those of runs.
+    """Print the differences between two signatures that can change a score.
 
-    Returns the exit status: 1 if there are differences, otherwise 0.
+    An argument that contains "|" is a signature. Otherwise, an existing path, a URL or ref:NAME is
+    a run whose signature is used. Returns the exit status: 1 if there are differences, otherwise 0.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature

@@ -123,8 +123,11 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of methods by a score, METRIC.SCORE, as `plot_ranks` describes.
+    """Draw the ranks of methods by a score, METRIC.SCORE: one row per method, the best at the top.
 
+    A row has one dot per rank that occurs, whose area is proportional to the fraction of bootstrap
+    samples with that rank. A horizontal line is the interval of the rank, and a cross its median.
+    Vertical lines at the right join the rows of methods that do not differ significantly.
     `row_scale` is the height of a row relative to _ROW_HEIGHT, below 1 if there is little room.
     """
     ranks = comparison.ranks[score]  # each field has one entry per row
@@ -188,9 +191,13 @@ def plot_slices(
 
 
 def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
-    """Plot the runs' score, METRIC.SCORE, in each slice like `plot_slices`, in the current style.
+    """Plot the runs' score in each slice (group of images), in the current style.
+
+    Each slice is a row, in which a dot and a line per run show the score and its interval. A dotted
+    vertical line per run shows the score on all images.
 
     slices_of_runs : the slices of each run, all made from the same grouping column
+    drawn_score : the score, METRIC.SCORE
     """
     first_run = slices_of_runs[0]
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))

@@ -79,7 +79,11 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the display of a run's curve with its ODS point, without drawing it."""
+        """Create the display of a run's curve with its ODS point, without drawing it.
+
+        `metric` defaults to the run's first metric with a curve. Raises DataError if there is none,
+        or if `metric` has no curve.
+        """
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
@@ -92,6 +96,7 @@ class PRCurveDisplay(CurveDisplay):
         """Create the display of a published result with its ODS point, without drawing it.
 
         `published` may be its key, such as "hed". If `ap` is True, the legend also shows its AP.
+        Raises DataError for an unknown key, or if the package stores no curve of this result.
         """
         if isinstance(published, str):
             (published,) = find_published([published])
@@ -128,7 +133,13 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the points and lines that `plot` draws."""
+        """Return the points and lines that `plot` draws.
+
+        The curve of a run, which has a best point, is drawn with this point and without points at
+        (0, 0), where nothing matches. The curve of labels and scores, which has a chance level, is
+        drawn with the chance line. If its first point is (0, 0), which means that the samples with
+        the highest score are negative, a ring marks this point.
+        """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:  # the curve of a run, without points at (0, 0), where nothing matches
             is_matched = (precision > 0) | (recall > 0)
@@ -193,7 +204,12 @@ class FThresholdDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the display of a run's F against threshold and ODS point, without drawing it."""
+        """Create the display of a run's F against threshold, without drawing it.
+
+        The ODS point is marked. `metric` defaults to the run's first metric with a curve. Raises
+        DataError if there is none, if `metric` has no curve, or if the run is a published reference
+        whose curve is parametrised by something other than a threshold.
+        """
         # The curve of a published reference may have another parameter than a threshold
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -258,13 +274,17 @@ class ROCCurveDisplay(CurveDisplay):
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Create the display of any curve object of this package without drawing it.
 
-        The axes are those chosen by the argument `plot` of `curves.roc`; default: "fptp".
+        The axes are those chosen by the argument `plot` of `curves.roc`; default: "fptp". `name`
+        is the text for the legend, and `arguments` are fields of the display.
         """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the chance line, and the star at the EER."""
+        """Return the curve on the axes of `kind`, the chance line, and the star at the EER.
+
+        `kind` names the rates on the x and y axes, such as "fptp" (x = FPR, y = TPR).
+        """
         x_rate, y_rate = self.kind[:2], self.kind[2:]
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         star = None
@@ -333,7 +353,8 @@ class DETCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         """Return the curve, the chance line FNR = 1 - FPR, and the star at the equal error rate.
 
-        The axes cannot show rates of 0 and 1: such points are moved just outside the limits.
+        There is no star if the EER is unknown, 0 or 1. The axes cannot show rates of 0 and 1, so
+        points with such rates are moved just outside the limits.
         """
         from scipy.special import ndtr  # the standard normal CDF
 
@@ -405,7 +426,11 @@ class ToleranceDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the display of a run evaluated at several tolerances, without drawing it."""
+        """Create the display of a run evaluated at several tolerances, without drawing it.
+
+        `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
+        if there is none, or if `metric` has no such scores.
+        """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
         for candidate in [metric] if metric else run.metrics:
@@ -446,7 +471,11 @@ class ReliabilityDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the reliability diagram of all pixels of a run's images, without drawing it."""
+        """Create the reliability diagram of all pixels of a run's images, without drawing it.
+
+        `metric` defaults to the run's first metric with a reliability diagram, such as
+        "calibration". Raises DataError if there is none, or if `metric` has no such diagram.
+        """
         for candidate in [metric] if metric else run.metrics:
             score = run.score(candidate)
             if "reliability" in score:

@@ -135,18 +135,33 @@ def plot_spaces(
 ) -> Figure:
     """Draw the same curves in several spaces (ROC, PR, DET) side by side, one axes per space.
 
-    curves : name to show in the legend -> any curve object of the package
-    path : also write the figure to this .pdf, .svg or .png file
-    spaces : the spaces from left to right: "roc", "pr" or "det"
-    hull : also draw the convex hull of each curve in ROC space as a dashed line. In PR space, the
-        points of this hull are the achievable PR curve
-    crossed : mark the points at which two curves cross
-    chance : draw the chance line (random ranking)
-    plot : the rates on the x and y axes of ROC space, such as "fptp"; see `curves.roc`
-    scale : the scale of the DET axes, "normal" (normal deviates) or "log"
-    look : "screen", "column" or "page" (sizes for a paper), or "slide"; default: "screen"
+    Parameters
+    ----------
+    curves : mapping
+        Name to show in the legend -> any curve object of the package.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
+    spaces : sequence of str
+        The spaces from left to right: "roc", "pr" or "det".
+    hull : bool
+        Also draw the convex hull of each curve in ROC space as a dashed line. In PR space, the
+        points of this hull are the achievable PR curve.
+    crossed : bool
+        Mark the points at which two curves cross.
+    chance : bool
+        Draw the chance line (random ranking).
+    plot : str
+        The rates on the x and y axes of ROC space, such as "fptp"; see `curves.roc`.
+    scale : str
+        The scale of the DET axes, "normal" (normal deviates) or "log".
+    look : str, optional
+        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
 
-    Raises DataError if `curves` is empty, or if a curve cannot be converted to a space.
+    Raises
+    ------
+    DataError
+        If `curves` is empty, if a curve cannot be converted to a space, or if the suffix of `path`
+        is unknown.
 
     Examples
     --------
@@ -177,7 +192,11 @@ def plot_spaces(
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
-    """Mark the points at which any two curves cross; `space` and `plot` as in `plot_spaces`."""
+    """Mark the points at which any two curves cross, on the matplotlib axes `ax`.
+
+    `space` is "roc", "pr" or "det". `plot` is the rates on the x and y axes of ROC space, such as
+    "fptp" (x = FPR, y = TPR).
+    """
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
         crossings = meeting(a, b, space).places
@@ -314,8 +333,9 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    The runs must have the same protocol and images. All published results, and the human
-    performance on BSDS500, must belong to one task with which the runs are comparable.
+    The runs must have the same protocol and images. All published results must belong to one task
+    (a data set and a metric), and the runs must be comparable with it. If `human` is True, the task
+    must be that of human performance on BSDS500.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
@@ -358,7 +378,8 @@ def _plot_boxes(
     """Draw a box plot of the per-image scores of each run, with a dot per image.
 
     `metric` is METRIC.SCORE, or a metric, which means its first per-image score; None means the
-    first metric that all runs have. Undefined scores (NaN) are left out.
+    first metric that all runs have. The figure is written to `path` unless that is None, in the
+    style `look`, such as "page". Undefined scores (NaN) are left out.
     """
     given_name, _, key = (metric or "").partition(".")
     metric_name = shared_metric(runs, given_name or None)
@@ -387,7 +408,8 @@ def _plot_boxes(
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
     """Draw a box for each run, with a dot for each of its values, and its name below the box.
 
-    The thick line in a box is the median, and the white diamond is the mean.
+    The thick line in a box is the median, and the white diamond is the mean. Outliers have no marks
+    besides their dots.
     """
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = style.curve_lines(len(names))

@@ -227,7 +227,8 @@ class Page:
 
         compared : a function that returns the comparison of the runs. If it raises DataError, the
             page has a note instead of the verdict and the intervals
-        n_boot, seed : of the bootstrap, for the intervals of what each error class costs
+        n_boot, seed : the number of bootstrap samples and the random seed, for the intervals of
+            the score that each error class costs
         served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs

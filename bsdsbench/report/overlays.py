@@ -185,12 +185,15 @@ def paint_image(
 
 
 def _steps_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:
-    """Select the steps of an image that get an overlay: {kind of overlay: index in `steps`}.
+    """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
 
-    - If they are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
+    `steps` has the class of each pixel, such as matched or false, at every threshold or for every
+    part.
+
+    - If `steps` are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
       None, "ods" (the threshold nearest to it).
-    - If they are parts, such as classes: "pixels" (all parts together) and, if there are several,
-      "pixels_PART" for each.
+    - If `steps` are parts, such as classes: "pixels" (all parts together) and, if there are
+      several, "pixels_PART" for each.
     """
     if steps.parts:  # the first step has all parts
         single_parts = enumerate(steps.parts[1:], 1)
@@ -213,7 +216,9 @@ def write_overlays(
     The files are ID_best.png (at the image's best threshold) and ID_ods.png (at the ODS threshold)
     or, if the metric has no thresholds, ID_pixels.png and ID_pixels_CLASS.png.
 
+    run : a run whose predictions and ground truth still exist
     image_ids : the images to draw; default: all
+    progress : called after each image
 
     Raises DataError if files of the run are missing, or if none of its metrics can be drawn.
     """

@@ -169,10 +169,11 @@ class ImagePictures:
     def __init__(
         self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
-        """Set the runs, whose indices identify them in the pictures, and their files by run name.
+        """Set the runs, whose indices identify them in the pictures, and their files.
 
-        If `full` is True, photos and predictions are not reduced to THUMBNAIL pixels, and error
-        classes are drawn even for runs that did not count them.
+        `sources` maps the name of a run to its files; runs without files get no pictures. If `full`
+        is True, photos and predictions are not reduced to THUMBNAIL pixels, and error classes are
+        drawn even for runs that did not count them.
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -188,7 +189,8 @@ class ImagePictures:
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that counted it.
 
-        The ground truth and the photo are those of the first run whose files can be loaded.
+        The ground truth and the photo are those of the first run whose files can be loaded. Errors
+        in the files of a run are returned as failures, not raised.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []

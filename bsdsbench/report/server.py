@@ -42,7 +42,11 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Build the page and bind the port (0: any free one). `serve_forever` answers requests."""
+        """Build the page and bind the port. Requests are not answered before `serve_forever`.
+
+        runs : runs, or their folders
+        port : the port number, or 0 for any free port
+        """
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
@@ -83,7 +87,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Send the page, the pictures of an image, or an error for any other request."""
+        """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
+
+        The status is 403 unless there is exactly one Host header and it names this server. It is
+        404 if the path is not one of these two, the token is wrong, or NUMBER is out of range.
+        """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             return self.send_error(403, _NOT_THERE)

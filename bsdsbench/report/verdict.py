@@ -17,8 +17,9 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 def verdict_lines(comparison: Comparison) -> list[str]:
     """Return sentences that say which run is best by the first score shown in the comparison.
 
-    The next _MAX_COMPARED runs are compared with the best run, one line each. Runs with an
-    undefined score are left out; if all are undefined, the list is empty.
+    The first line names the best run. The next _MAX_COMPARED runs are compared with the best run,
+    one line each, and a last line gives the number of the remaining runs. Runs with an undefined
+    score are left out; if all are undefined, the list is empty.
     """
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}

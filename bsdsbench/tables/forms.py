@@ -49,7 +49,10 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables, below the SVG source of a picture if there is one."""
+    """Return an HTML page with the tables. Its title is that of the first table.
+
+    picture : the SVG source of a plot to show above the tables, or "" for none
+    """
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
@@ -195,7 +198,8 @@ def render(tables: Sequence[Table], text_format: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, text_format: str) -> list[Path]:
     """Write tables to a file in a format of TABLE_FORMATS, and return the paths of the files.
 
-    As a CSV file has only one table, each of several is written to NAME-KEY.csv.
+    As a CSV file has only one table, several tables are written to NAME-KEY.csv if `out` is
+    NAME.csv, where KEY is the key of the table.
     """
     path = Path(out)
     if text_format != "csv" or len(tables) <= 1:
