@@ -341,8 +341,9 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         two integers each, for the predicted and for the annotated lines.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
-        matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
-        return {"matched": matched, "total": [lines.pred.sum(), lines.gt.sum()]}
+        count = np.count_nonzero  # a tenth of the time of a sum
+        matched = [count(lines.pred & near.gt), count(lines.gt & near.pred)]
+        return {"matched": matched, "total": [count(lines.pred), count(lines.gt)]}
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import lone_white
@@ -46,6 +46,7 @@ RAW: _Mistake = ("have broad edges, whose precision is low without NMS", Setting
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
+_ROUNDING = 1e-9  # larger than the rounding errors of means of maps
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
@@ -145,18 +146,24 @@ def _is_dark_on_mask(
         return False
     mask = gt.mask
     background = ~mask & gt.parts.get("valid", np.True_)
-    if values.shape != mask.shape or not mask.any() or not background.any():
+    n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
+    if values.shape != mask.shape or not n_object or not n_beside:
         return False
     white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
+
+    def mean_of(pixels: Bool) -> float:
+        mean = float(values[pixels].mean(dtype=np.float64)) / white
+        return 1 - mean if inverts else mean
+
     total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
-    # The mean beside the object is at most this, which saves averaging parts of most maps
-    if (values.size - total if inverts else total) <= least * np.count_nonzero(background):
+    total = values.size - total if inverts else total
+    # Upper bounds of the mean beside the object save averaging parts of most maps
+    if total <= least * n_beside:
         return False
-    on_object, beside = (
-        float(values[side].mean(dtype=np.float64)) / white for side in (mask, background)
-    )
-    if inverts:
-        on_object, beside = 1 - on_object, 1 - beside
+    on_object = mean_of(mask)
+    if on_object + _DARKER_BY > (total - on_object * n_object) / n_beside + _ROUNDING:
+        return False
+    beside = mean_of(background)
     if on_object + _DARKER_BY >= beside or beside <= least:
         return False
     # A thin line may just miss the annotated one

@@ -10,6 +10,7 @@ from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import sanity
 from bsdsbench.runs.thumbnails import block_means, thumbnail
 
+WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
 
 
@@ -73,3 +74,26 @@ def test_thumbnails_are_means_of_blocks_without_those_of_their_surroundings(shap
     expected = blocks - ndimage.uniform_filter(blocks, 9, mode="nearest")
     expected /= np.linalg.norm(expected) or 1
     assert np.allclose(thumbnail(values), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "?"])
+@pytest.mark.parametrize("inverts", [False, True])
+@pytest.mark.parametrize("least", [0, 0.5])
+def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
+    rng = np.random.default_rng(5)
+    protocol, n_dark = bb.Protocol(invert=inverts), 0
+    for k in range(40):
+        mask, valid = rng.random((2, 12, 15)) < rng.uniform(0.1, 0.9, (2, 1, 1))
+        soft = np.clip(rng.random(mask.shape) * rng.random() + (k % 5) / 4 * (mask == k % 2), 0, 1)
+        soft = soft > 0.5 if dtype == "?" else (WHITES.get(dtype, 1) * soft).astype(dtype)
+        values = bb.images.unit(soft)
+        values = 1 - values if inverts else values
+        parts = {"mask": mask} | ({"valid": valid} if k % 3 else {})
+        beside = ~mask & (valid if k % 3 else True)
+        needed = 0.5 if np.isin(values, (0, 1)).all() else least
+        on, off = values[mask].mean(), values[beside].mean()
+        expected = on + 0.05 < off and off > needed
+        n_dark += expected
+        pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
+        assert sanity._is_dark_on_mask(pred, gt, protocol, least) == expected
+    assert 0 < n_dark < 40
