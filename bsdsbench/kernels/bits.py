@@ -61,7 +61,8 @@ def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
 def _count_changes(bits, first_group, changes):
     """Count how many words of a group have each bit set, as changes from one bit to the next.
 
-    first_group int64 (rows,): word k of a row of `bits` belongs to the group first_group[row] + k.
+    bits uint64 (rows, words): words that are counted in groups.
+    first_group int64 (rows,): word k of a row belongs to the group first_group[row] + k.
     changes int64 (groups, 64): 0 on entry. Element [g, j] receives the number of words of group g
         in which bit j is set, minus the number in which bit j - 1 is set (0 for j = 0). The sum of
         the first j + 1 elements is the count of bit j.

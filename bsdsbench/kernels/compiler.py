@@ -149,7 +149,8 @@ def _signature(
     """Return the signature that numba gives to a call of a builtin function, such as `+`.
 
     It replaces the method `get_call_type` of numba, which tries many candidates at each call. The
-    same calls occur again and again in kernels, so the signature is stored and reused.
+    signature depends only on the function, the typing context and the types of the arguments, so it
+    is stored and reused. The same calls occur again and again in kernels.
     """
     key = id(function), id(context), args, tuple(kws.items())
     if key not in _signatures:  # the function is stored too, so that no other can get its id

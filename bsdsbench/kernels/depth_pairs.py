@@ -107,13 +107,15 @@ def _count_along_rows(pred, mask, ratios, quotients, count, vertical):
     """Count the mask edges along each row, and those that coincide with a depth edge, in `count`.
 
     First the left pixel of each pair of horizontal neighbours is taken as inside, then the right
-    one. The pair is a depth edge, for each of the `ratios` separately, if its quotient, inverse
-    depth inside / inverse depth outside, exceeds the ratio. Of adjacent depth edges only the pair
-    with the largest quotient is kept (the first of equal ones). A mask edge is hit if its pair is
-    kept.
+    one. The pair is a mask edge if the mask is True inside and False outside. It is a depth edge,
+    for each of the `ratios` separately, if its quotient, inverse depth inside / inverse depth
+    outside, exceeds the ratio. Of adjacent depth edges only the pair with the largest quotient is
+    kept (the first of equal ones). A mask edge is hit if its pair is kept.
 
+    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
     quotients float64 (W,): work space for the quotients of one row.
-    count int64 (R, 4, 2): the result of `count_hit_mask_edges`, which is added to in place.
+    count int64 (R, 4, 2): added to in place. Axis 0 is the ratio, axis 1 the position of the pixel
+        inside (left, top, right, bottom), and axis 2 the mask edges that are hit, and all of them.
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
     """
     h, w = pred.shape

@@ -139,7 +139,10 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     The options are those of `numba.njit`. With `_nrt=False`, the caller promises that the function
     allocates no memory and raises nothing, so it is compiled without numba's runtime (NRT), which
     counts references. `no_cpython_wrapper=True` marks an inner function, which only kernels call.
-    It is not cached on disk, because its code becomes part of these kernels.
+
+    A kernel is compiled at its first call, runs without holding the GIL, and is cached on disk if a
+    cache folder is writable. Inner functions are not cached, because their code becomes part of the
+    kernels that call them. If numba's compiler is disabled, the function runs as plain Python.
     """
     if function is None:  # used as @kernel(option=...)
         return lambda decorated: kernel(decorated, vectorise, **options)

@@ -64,8 +64,11 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Compute the derivative of a map by central differences, one-sided at the border.
+    """Compute the derivative of a map along one axis by central differences.
 
+    Differences are one-sided at the border.
+
+    image float32 (H, W): the map.
     dy, dx: (1, 0) for the derivative along y (downwards), (0, 1) for x (to the right).
     difference float32 (H, W): receives the derivative.
     """
@@ -124,7 +127,8 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 
     image, thinned float32 (H, W): the map, and a copy of it that is modified in place.
     cos, sin float32 (H, W): x and y component of the unit normal at each pixel.
-    radius, multiplier: as in `edge_nms`.
+    radius: neighbours at distances 1 .. radius in both directions are compared.
+    multiplier: factor applied to the pixel before the comparison.
     """
     h, w = image.shape
     for y in range(h):

@@ -172,13 +172,19 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
 
     switched_on int32 (pixels,), on_start int64 (n + 1,): step k switches on the pixels with the
         flat indices switched_on[on_start[k] : on_start[k + 1]].
-    work: a new _Workspace, see `_new_workspace`.
+    work: a new _Workspace. Of its maps, `unthinned` has the pixels that are switched on, `now` and
+        `before` the thinned maps of this step and the previous one.
     change_start int64 (n + 1,): 0 on entry; receives, in the same way, the changes of each step.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
         the map. Only changes of pixels in `work.near` are recorded.
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
+
+    The maps are kept as bits for a box of the image, whose first pixel has the flat index `corner`.
+    A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
+    column, which is contiguous in memory and divided into tiles of TILE_ROWS words. A frame of
+    empty tiles surrounds the box: the first pixel of the box is in column 1, row TILE_ROWS.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
@@ -221,8 +227,10 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
-    now, deleted uint64 (words,): maps of a _Workspace. In `deleted`, the words of the tile are
-        overwritten with the pixels to delete.
+    now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
+        westernmost pixel.
+    deleted uint64 (words,): a map of the same layout. The words of the tile are overwritten with
+        the pixels to delete.
     first: index of the first of the TILE_ROWS words of the tile.
     stride: number of words in a column, the distance from a word to the one to its right.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.

@@ -145,8 +145,10 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 def _buckets(thresholds: bytes) -> _Buckets:
     """Build a lookup table that finds, in constant time, how many thresholds a value reaches.
 
-    The number of buckets is doubled until each holds at most one threshold, but stays at or below
-    32 times the number of thresholds. `thresholds` are as in `_lookup_table`.
+    [0, 1] is divided into n equal buckets. n is doubled until each bucket holds at most one
+    threshold, but stays at or below 32 times the number of thresholds.
+
+    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
     """
     t = np.frombuffer(thresholds)
     n = 1 << int(t.size).bit_length()  # the first power of two above T
@@ -173,13 +175,16 @@ def _buckets(thresholds: bytes) -> _Buckets:
 def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    A value reaches all thresholds in lower buckets than its own; a binary search among those in its
-    own bucket completes the level.
+    [0, 1] is divided into equal buckets. A value reaches all thresholds in lower buckets than its
+    own; a binary search among those in its own bucket completes the level.
 
     values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
     reaching uint64: the indices of the values that reach the lowest threshold. Other levels are not
         written.
-    first, thresholds, halvings, n_buckets: `first`, `padded`, `halvings` and `n` of `_Buckets`.
+    first int64 (n_buckets + 2,): the number of thresholds in lower buckets than each.
+    thresholds float64: in ascending order, padded with NaN, which no value reaches.
+    halvings: the number of comparisons of the binary search.
+    n_buckets: the number of buckets, a power of two, as a float.
     levels int16 (N,): 0 on entry.
     """
     for p in reaching:
@@ -200,7 +205,9 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
 
     values float32 or float64 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
-    threshold_of_bucket, n_buckets: `threshold` and `n` of `_Buckets`.
+    threshold_of_bucket float64 (n_buckets + 1,): the threshold in each bucket, or NaN if it has
+        none. The last bucket holds only the value 1.
+    n_buckets: the number of buckets in [0, 1), a power of two, as a float.
     hist int64 (4 (_LANES), 4 * (n_buckets + 1)): 0 on entry. A value is counted in the column
         4 * bucket + 2 * reached + gt, where reached is 1 if the value reaches the threshold of its
         bucket, else 0. The histogram is the sum of the rows. Neighbouring values are counted in

@@ -120,8 +120,9 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    There are none if the run completes the task (`Evaluation.tasks`). The number of images is
-    compared only if the fingerprint of the run's ground truth is unknown.
+    There are none if the run completes the task (`Evaluation.tasks`). The protocol is not compared
+    if it is unknown or if the run is a reference run. The number of images is compared only if the
+    fingerprint of the run's ground truth is unknown.
     """
     if any(task.name == known.name for known in run.tasks):
         return []

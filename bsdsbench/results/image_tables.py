@@ -155,7 +155,8 @@ class SpreadOfImages(NamedTuple):
 def _compute_spread(values: F8) -> SpreadOfImages:
     """Compute the statistics of the scores of N images, float64 (N,), NaN where undefined.
 
-    The standard deviation of a single value is NaN. Without values, all statistics are NaN.
+    If a value is infinite, the mean is infinite and the standard deviation NaN. The standard
+    deviation of a single value is NaN. If there are no values, all statistics are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
     n, undefined = known.size, values.size - known.size
@@ -174,7 +175,8 @@ def summary_tables(
 ) -> list[Table]:
     """Summarize per-image scores in one table per metric, with a row per part, score and run.
 
-    Runs without counts per image and metrics without a score to show are left out.
+    A part is a class, or whatever else the metric reports separately. Runs without counts per image
+    and metrics without a score to show are left out.
 
     summary: the last statistics to show. MEAN shows the mean and the standard deviation, MEDIAN
         also the median, and IQR also the two quartiles.
@@ -270,7 +272,8 @@ def _values_to_show(
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
     """Yield (part, column, values of all images) for each score of a metric to show.
 
-    The part "" is the overall score. Scores that the run does not have are skipped.
+    A part is a class, or whatever else the metric reports separately; "" is the overall score.
+    Scores that the run does not have, and columns that are not scores, are skipped.
 
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """

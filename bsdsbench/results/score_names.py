@@ -117,7 +117,11 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of all parts, of those computed for any: {METRIC/PART/SCORE: value}."""
+    """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
+
+    Only scores that the metric computed for at least one part are included. Undefined scores are
+    NaN, and so are all scores of a class that never occurs.
+    """
     definition = registry.get(metric)
     scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
     del scores_of_part[""]  # the overall scores
@@ -137,7 +141,9 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the full names in `known` of the scores that tables of the run show by default.
+    """Return the names in `known` of the scores that tables of the run show by default.
+
+    These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
 
     parts : True to include scores of parts, except those that only the table of a single run shows
     """
@@ -307,8 +313,9 @@ def _parts_of_rows(table: Table) -> list[str]:
 def _scores_in(table: Table) -> dict[str, ScoreName]:
     """Return the scores in a metric's table by name, METRIC.KEY or METRIC.PART.KEY.
 
-    KEY is the key of the table column, as "ods_threshold" for "ods.threshold". All columns with a
-    number format are taken as scores, for each part in the rows.
+    KEY is the key of the table column. It has "_" where the metric's key has ".", so the name of
+    "boundary.ods.threshold" is "boundary.ods_threshold". All columns with a number format are
+    taken as scores, for each part in the rows. A table without rows has only overall scores.
     """
     metric = table.key.removesuffix("-parts")
     parts = list(dict.fromkeys(_parts_of_rows(table))) or [""]  # "": overall

@@ -61,7 +61,11 @@ class TableFooter(TypedDict):
 
 
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
-    """Return the texts below a table of runs."""
+    """Return the texts below a table of runs.
+
+    The notes list left-out images, differences between the runs, runs whose maps are averages over
+    scales, the protocols if they differ, and the sources of reference runs and shared runs.
+    """
     lines = missing_notes(runs)
     if len(runs) > 1:
         lines = [*_differences_of(runs), *lines, *equal_counts_notes(runs)]
@@ -283,8 +287,9 @@ def is_ap(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start at a recall well above 0, or "" if there are none.
 
-    If the runs have different AP rules, "" is returned. A curve is named by its class or other part
-    and, if there are several runs, by its run: "hed, liver".
+    Some AP rules count the area below that recall as 0. If the runs have different AP rules, "" is
+    returned. A curve is named by its class or other part and, if there are several runs, by its
+    run: "hed, liver".
     """
     ap_rules = set()
     curves: dict[str, PRCurve] = {}  # name of the curve -> curve
@@ -489,9 +494,10 @@ def _score_table(
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return a table row for each part of a metric, such as a class, and run; grouped by part.
 
-    Parts are in order of first occurrence. If the table is of several runs (`is_single` is False),
-    a part is left out if the overall table already has its scores, or if the metric has no columns
-    for parts (`Metric.part_columns`). An ODS at the first or last threshold gets the mark GRID_END.
+    Parts are in order of first occurrence. Runs without records are skipped. If the table is of
+    several runs (`is_single` is False), a part is left out if the overall table already has its
+    scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
+    or last threshold gets the mark GRID_END.
     """
     part_key = ""  # the first score of a part, such as "dice"; "" if parts have no columns
     for column in metric.part_columns:

@@ -68,7 +68,11 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images."""
+    """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images.
+
+    Plane k holds byte k of every zigzag-coded difference. The differences are summed along
+    `_difference_axes`. Raises FaultError if `planes` is not in this format.
+    """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))

@@ -377,8 +377,10 @@ def pack_record(record: ImageRecord) -> bytes:
     the smallest unsigned type that holds them. The line is a list of the image's id, size and so on
     (_FIELDS), then
 
-    - evidence: a list of [metric, pred, gt], where pred and gt are [`Evidence.row`, file name]. The
-      metric is "" for the first metric; others are included only if their evidence differs
+    - evidence: a list of [metric, pred, gt], where pred and gt are [numbers, file name]. The
+      numbers are statistics of the pixel values. Those of all images together tell what the values
+      mean, such as whether white is the object. The metric is "" for the first metric; others are
+      included only if their evidence differs.
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -540,9 +542,10 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
     """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
 
-    If the counts that a metric lists as `shared`, such as thresholds, are equal, every image gets a
-    view of a single copy. From `ragged` counts, the rows of NaN are removed, with which images of
-    fewer rows were padded.
+    A metric lists the counts that are usually equal for all images, such as thresholds, as
+    `shared`; if they are, every image gets a view of a single copy. Those with another number of
+    rows in each image are `ragged`; the rows of NaN, with which they were padded to one array, are
+    removed.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """

@@ -55,8 +55,10 @@ def evaluate_items(
     items : iterable of (id, prediction, truth)
         Or a data set with `len` and items 0, 1, ... The image id is text or an integer. Prediction
         and truth are as in `StreamingEvaluator.update` for one image.
-    protocol, metrics
-        As for `evaluate`.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
     **options : ItemOptions
         Keywords of the run, described in `runs.keywords.RunKeywords`.
 
@@ -135,7 +137,8 @@ class ArrayItem:
     def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Return the prediction and the ground truth as the metrics in `group` interpret them.
 
-        `protocol` and `read` are unused; only the `load` of images in files needs them.
+        `protocol` and `read` are unused; only the `load` of images in files needs them. Raises the
+        DataError that `inputs` holds if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs

@@ -75,7 +75,8 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 def _connect(target: object, address: str) -> Client:
     """Return `target` if it is a Dask client, otherwise a new client that is connected to it.
 
-    `address` names the cluster in error messages.
+    `target` is then an address (dask://HOST:PORT or tcp://HOST:PORT) or a cluster. `address` names
+    it in error messages.
     """
     try:
         from distributed import Client

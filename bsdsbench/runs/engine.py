@@ -138,8 +138,10 @@ def evaluate_humans(
     ----------
     gt_dir : path
         Folder of ground truth with two or more annotators of every image.
-    protocol, metrics
-        As for `evaluate`. The metrics must be able to score annotators.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that can score annotators.
     **options : HumanOptions
         Keywords of the run, described in `runs.keywords.RunKeywords`.
 

@@ -346,7 +346,12 @@ class Plan(RunKeywords):
     on_dask: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the metrics can share a run with these keywords, and set the other fields."""
+        """Check that the metrics can share a run with these keywords, and set the other fields.
+
+        The metrics must read this kind of predictions and the same kind of ground truth. They must
+        ignore void pixels if there is a field of view, and one must count errors by class if
+        `errors` is set. Raises one DataError that lists all problems.
+        """
         reader = registry.readers(self.metrics)[0]  # the metric that decides how files are read
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
@@ -403,7 +408,8 @@ def hash_settings(
 ) -> str:
     """Return a hash of all settings and versions that an image's counts depend on.
 
-    `errors` is True if missed and false pixels are also counted by class.
+    A record with another hash is counted again. `errors` is True if missed and false pixels are
+    also counted by class.
     """
     versions = [(name, registry.get(name).version) for name in metrics]
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]

@@ -130,7 +130,10 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each property that must be equal in all shards, but differs from run 1."""
+    """Return a line for each property in which a run differs from the first, but shards must not.
+
+    A property in _MAY_BE_UNKNOWN is not compared if it is None (unknown) in one of the two runs.
+    """
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):

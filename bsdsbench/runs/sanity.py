@@ -348,7 +348,8 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
     """Find out whether most soft maps have broad edges: {mistake: image ids}, {} if they have not.
 
     The mistake of a map is FILLED if its ground truth has broad edges too, because this marks areas
-    instead of lines. Otherwise it is RAW, a map that was not thinned.
+    instead of lines. Otherwise it is RAW, a map that was not thinned. The one of the two that
+    applies to more than half of the soft maps is returned.
     """
     n_soft = 0
     ids_by_reason: dict[_Mistake, list[str]] = {FILLED: [], RAW: []}
@@ -373,9 +374,10 @@ def _sample_lines(values: Map) -> Map:
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
     """Return True if the values of a soft map are so small that its scale is probably wrong.
 
-    A map is faint if it has unsigned integers of at most _MAX_FAINT, or if all values, scaled to
-    [0, 1], are below the smallest positive threshold; if `has_thresholds` is False, all values must
-    be 0. Bool maps and maps that the protocol normalises are never faint.
+    A map is faint in two cases. It has unsigned integers of at most _MAX_FAINT (9 in 8 bits, 255 in
+    16). Or all values, scaled to [0, 1], are below the smallest positive threshold; if
+    `has_thresholds` is False, all values must be 0. Bool maps and maps that the protocol normalises
+    are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -402,8 +404,11 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected when the files were read, and the flags FAINT or STRONG, NARROW, and DARK or
-    LIGHT of `Values`. If the metric interprets labels, it adds statistics of the label maps.
+    those collected when the files were read, and also flags: FAINT if all values of a soft map are
+    so small that the scale is probably wrong, otherwise STRONG; NARROW for a faint map whose
+    maximum is the white of fewer bits; DARK if the map or mask is darker on the boundaries or the
+    object than elsewhere, otherwise LIGHT. If the metric interprets labels, it adds statistics of
+    the label maps.
 
     pred: the prediction. If it is None, its statistics are empty.
     has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
@@ -444,9 +449,10 @@ def evidence_of(
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Return DARK if a map or mask is probably inverted, LIGHT if it is not, NOTHING if unknown.
 
-    A map is DARK if its mean is high, but it is darker on the annotated boundaries or object than
-    elsewhere. If the protocol inverts soft maps, the inverted one is meant. A map is unknown if it
-    has no pixels, or if it is bright, but cannot be compared with boundaries.
+    Boundaries and objects should be bright on a dark ground. A map is DARK if its mean is high, but
+    it is darker on the annotated boundaries or object than elsewhere. If the protocol inverts soft
+    maps, the inverted one is meant. A map is unknown if it has no pixels, or if it is bright, but
+    cannot be compared with boundaries, as their sizes differ or one of the two is constant.
     """
     if 0 in pred.shape:
         return Values.NOTHING

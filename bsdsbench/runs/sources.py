@@ -308,9 +308,10 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not that of the task.
 
-    If the task has a fingerprint (hash) of all annotations, it must match. Otherwise the number of
-    images must match; if the task lists ids, only images with these ids are counted. If the task
-    has no number of images either, any ground truth is accepted.
+    A task is a data set or a part of it, a metric and a protocol. If the task has a fingerprint
+    (hash) of all annotations, it must match. Otherwise the number of images must match; if the task
+    lists ids, only images with these ids are counted. If the task has no number of images either,
+    any ground truth is accepted.
 
     split_file: a list of the images to use; None means all in `gt_dir`. Without a fingerprint, None
         means the ids of the task, if it has any.

@@ -227,9 +227,12 @@ def image_records(
 def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:
     """Split the arguments of an update into one triple (id, prediction, ground truth) per image.
 
-    If `image_id` is None, images are numbered starting at `n_seen`. `pred` is a batch if it is a
-    list, or an array or tensor with more than two axes. One with the shape (H, W, 1) is a single
-    map.
+    pred, gts: the prediction and the ground truth of an image, or of each image of a batch.
+    image_id: the id or ids that the user gave. If it is None, images are numbered starting at
+        `n_seen`, the number of images before the update.
+
+    `pred` is a batch if it is a list, or an array or tensor with more than two axes. One with the
+    shape (H, W, 1) is a single map.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
     three axes (probably class scores) but the ground truth is a single map (H, W). Raises DataError

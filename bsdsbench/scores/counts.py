@@ -75,7 +75,10 @@ class Counts(_Named[NDArray[Any]]):
     """
 
     def __init__(self, **arrays: object) -> None:
-        """Store read-only copies of the arrays in C order, as int64 or float64."""
+        """Store read-only copies of the arrays in C order, as int64 or float64.
+
+        Integers must lie between 0 and 2^53 (MAX_WHOLE). The range of floats is not checked.
+        """
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
@@ -138,7 +141,10 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays, and check `matches` (..., T, 4) for T thresholds."""
+        """Store the arrays, and check `matches` (..., T, 4) for T thresholds.
+
+        The columns are the matched and all annotated pixels, the matched and all predicted pixels.
+        """
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]
@@ -273,8 +279,10 @@ class Evidence:
     def __or__(self, other: Evidence) -> Evidence:
         """Combine the statistics of two sets of maps to those of all these maps.
 
-        Two `levels` cannot be combined; the larger tuple is kept, so that the order of the operands
-        does not matter. Of two files, the one that comes first in sort order is named.
+        The properties (`values`, a set of flags) are united, and the numbers of maps added. Two
+        `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple is
+        kept, so that the order of the operands does not matter. `strongest`, the maximum of faint
+        maps, is that of both. Of two files, the one that comes first in sort order is named.
         """
         return Evidence(
             values=self.values | other.values,
@@ -291,7 +299,11 @@ class Evidence:
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the numbers that `row` returned, and the name of the file.
+        """Rebuild stored evidence: the inverse of `row`.
+
+        row: the numbers that `row` returned: values, strongest, maps, and the levels, padded with
+            NaN, which is dropped.
+        file: the name of the file, which `row` does not include.
 
         Raises ValueError or TypeError if `row` has fewer than three numbers or invalid ones.
         """
@@ -519,7 +531,8 @@ def counts_by_image(
 ) -> dict[str, Mapping[str, Any]]:
     """Return {image id: counts of the metric}, sorted by image id.
 
-    The counts of a single image may take the place of records.
+    The counts of a single image may take the place of records. Raises DataError if there are no
+    records, if one is no ImageRecord, or if a record lacks counts of the metric.
     """
     if isinstance(records, Counts):
         return {"image": records}

@@ -266,6 +266,7 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 
     AP is the `area` by a rule of AP_RULES, with one exception: if recall is the same at all
     thresholds and above 0, the curve is a single point, and AP is NaN (unless the rule is "step").
+    Raises ProtocolError for an unknown rule.
     """
     if rule == "step":
         return area(curve, rule)
@@ -334,11 +335,12 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
+    """Return a note about curves whose smallest recall is above 0.02, or "" if none is.
 
-    The rules NOTHING_BELOW take precision as 0 below the smallest recall, which lowers AP. For
-    comparison, the note gives the area by the rule "endpoints", which includes recalls from 0 to 1.
-    Curves whose AP is NaN are left out.
+    Most AP rules take precision as 0 below the smallest recall (those of NOTHING_BELOW), which
+    lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and for
+    comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
+    is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
     rule: the AP rule of the curves.
@@ -397,8 +399,9 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
-    low, high: (S,), indices of the two thresholds. Precision is below `level` at `low`, and at
-        least `level` at `high`. If both are the same threshold, its recall is returned.
+    low, high: (S,), indices of the two thresholds. Precision is at least `level` at `high`, and
+        below it at `low`. But if it is exactly `level` at `high`, whose recall is then returned,
+        `low` has no effect; and if both are the same threshold, its recall is returned.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
     """

@@ -133,6 +133,8 @@ BLOCK = 1024
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Compute the weighted sum of the values of N images for each of S samples.
 
+    A sample is the data set itself, or a resample of its images for a bootstrap or jackknife.
+
     weights: int (S, N), how many times each image occurs in each sample.
     values: (N, ...), integers or floats. Samples in which an image has weight 0 ignore its values,
         even if these are NaN.
@@ -164,6 +166,9 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
+
+    The weights of S samples tell how many times each of N images occurs. An image has K values.
+    Weights are converted for some 4 million elements at a time, to save memory.
 
     Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block

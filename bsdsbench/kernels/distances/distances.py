@@ -43,9 +43,13 @@ def rims(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """List the pixels of `rims` in raster order, and return their number.
+    """List the pixels of which one of the four neighbours has another label.
 
-    label, rows, cols int32: receive the label, row and column of each pixel.
+    padded int32 (H + 2, W + 2): the label map in a frame of -1.
+    label, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
+        and columns refer to the map without the frame.
+
+    Returns the number of pixels in the list.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -80,12 +84,16 @@ def corners(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """List the labels in each 2 x 2 window that does not have a single label, for `corners`.
+    """List the labels in each 2 x 2 window of a label map that does not have a single label.
 
+    padded int32 (H + 1, W + 1): the label map. The upper left pixels of the windows are its first H
+        rows and W columns. Labels below 0 are not listed.
     window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
     label, rows, cols, code int32: receive one entry for each window and label in it, with the
-        windows in raster order.
+        windows in raster order: the label, the row and column of the window's upper left pixel, and
+        a code that tells which of its pixels have the label, the sum of 8 (upper left), 4 (upper
+        right), 2 (lower left) and 1 (lower right).
 
     Returns the number of entries.
     """
@@ -132,6 +140,8 @@ def _sort_by_label(sites: I4, n: int) -> Outlines:
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
+    A site is a point of an outline: a pixel, or a corner between pixels.
+
     a, b: the outlines of n labels in two maps, from `rims` or from `corners`.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
@@ -169,11 +179,13 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     around the label would cost about as much as two row offsets (_PATIENCE) for each pixel of the
     box. If the searches have cost more, the label's remaining points are left to the caller.
 
-    a, b: (start, rows, cols) of the `Outlines` in two maps.
-    row_step, col_step: as in `nearest`.
+    a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
+        start[k + 1], in raster order.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
     row_start int64 (largest row of b + 2,): work space. It holds, for each row of a label in b, the
         index of the first site.
-    distance float64 (sites of a,): infinite on entry; receives the squared distances.
+    distance float64 (sites of a,): infinite on entry; receives the squared distances from the sites
+        of a to the nearest site of b with the same label.
     searched_end int64 (n,): on entry, the end of each label's sites in a; receives, for each label,
         the first site that was not searched. It is left unchanged for labels that a or b lacks.
     """
@@ -217,9 +229,12 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     """Return the squared distance from (r, c) to the nearest site, and the cost of the search.
 
+    A site is a point of an outline.
+
     cols int32: the columns of the sites, row by row, ascending in each row.
     row_start int64: the sites of row i are row_start[i - low] : row_start[i - low + 1].
     low, high: the first and the last row that has a site.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
 
     The rows r - k and r + k are searched for increasing row offsets k. The search ends when both
     rows lie outside low .. high, or are no nearer than the nearest site so far. In each row, only
@@ -274,9 +289,12 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write the squared distances of `to_other_label` into `distance`, float64 (H, W).
+    """Write the squared distance from each pixel to the nearest pixel with another label.
 
+    labels int32 (H, W): the label map.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
+    distance float64 (H, W): receives the squared distances, infinite if there is only one label.
     """
     height, width = labels.shape
     # Down and up the columns: the number of rows to the nearest other label in the column
@@ -308,6 +326,7 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
     distance float64 (H, W): on entry, the number of rows from each pixel to the nearest pixel with
         another label in the same column. The elements distance[r, first:last], a run of pixels with
         one label, are changed in place.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from x = until[i] to until[i + 1].
 

@@ -34,7 +34,11 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
-    Labels below 0 are ignored. Returns an array (n, 3): the numbers of `mask_shells` of each label.
+    The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
+    ignored.
+
+    Returns an array (n, 3): for each label, the numbers of its pixels in both boundaries, in the
+    boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
     around it has one label, that is, if each 2 x 2 window in it has one. The upper left pixels of
@@ -53,7 +57,14 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 
 
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
-    """Return two bit-packed maps (2 H, words) eroded by a square, see `_write_eroded`."""
+    """Erode two bit-packed maps by a square with sides of `side` pixels.
+
+    bits (2 H, words): the two maps, one below the other, packed by `pack`.
+    back: where the square lies. Its upper left pixel is `back` rows above and `back` columns to the
+        left of the pixel that is tested.
+
+    Returns an array like `bits`. A pixel is on if the whole square around it is on.
+    """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row
     row = np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
@@ -122,9 +133,12 @@ def _write_eroded(bits, side, back, row, eroded):
 
 @kernel(vectorise=True, _nrt=False)
 def _count_masks(bits, inside, counts):
-    """Add the pixels that erosion removed from two masks to `counts`, see `mask_shells`.
+    """Count the pixels that erosion removed from a predicted and an annotated mask.
 
-    bits, inside uint64 (2 H, words): both masks, the predicted one first, before and after erosion.
+    bits, inside uint64 (2 H, words): both masks, bit-packed and one below the other, before and
+        after erosion. The predicted mask comes first.
+    counts int64 (1, 3): three numbers are added to it: the pixels removed from both masks, from the
+        predicted one, and from the annotated one.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
@@ -138,11 +152,13 @@ def _count_masks(bits, inside, counts):
 
 @kernel(vectorise=True, _nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add the pixels at the boundary of their label to `counts`, see `label_shells`.
+    """Count the pixels at the boundary of their label, in two label maps.
 
     pred, gt int32 (H, W): labels; those below 0 are ignored.
     inside uint64 (2 H, words): the pixels that are not at the boundary of their label, as bits: the
         rows of pred, then the rows of gt.
+    counts int64 (n, 3): three numbers are added for each label: its boundary pixels in both maps,
+        in pred, and in gt.
     """
     rows = gt.shape[0]
     for r in range(rows):

@@ -175,7 +175,10 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return the half width of each row of a disk of radius `max_dist_px`, see `Disk.half`."""
+    """Return the half width of each row of a disk of radius `max_dist_px`, int32 (2 R + 1,).
+
+    A row of half width h has 2 h + 1 pixels. R is the radius rounded down; see `_distances`.
+    """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
@@ -183,7 +186,9 @@ def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
     """Return the distance of each pixel from the centre of the bounding square of a disk.
 
-    The square has 2 R + 1 rows and columns, where R is the radius rounded down, see `disk`.
+    The square has 2 R + 1 rows and columns, where R is the radius `max_dist_px` rounded down. A
+    radius above the diagonal of an image of `shape` is reduced to the diagonal. Raises DataError if
+    R is above _MAX_REACH.
     """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
@@ -229,11 +234,12 @@ def tile_mask(allowed: Bool) -> U8:
 def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: int) -> Geometry:
     """Precompute the constants for finding and weighting the edges between two maps.
 
-    The weight of an edge is the integer gain * 2^shift - tie. The gain is the cost of leaving a
-    pixel unmatched minus the cost of the pair. The tie is a pseudo-random number, different for
-    each annotator, that breaks ties between matchings of equal total gain. A matching has at most
-    n_gt edges, and 2^shift exceeds the sum of n_gt ties. A weight has at most 60 bits. A tie gets
-    the bits that are left, but at most 24.
+    An edge joins a predicted pixel to a ground-truth pixel within the radius. Its weight is the
+    integer gain * 2^shift - tie. The gain is the cost of leaving a pixel unmatched minus the cost
+    of the pair. The tie is a pseudo-random number, different for each annotator, that breaks ties
+    between matchings of equal total gain. A matching has at most n_gt edges, and 2^shift exceeds
+    the sum of n_gt ties. A weight has at most 60 bits. A tie gets the bits that are left, but at
+    most 24.
 
     shape: rows and columns of both maps.
     offsets: the offsets at which pixels may be matched, with their costs.
@@ -260,10 +266,12 @@ def geometry_of(
     """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
-    gain of the offset minus a pseudo-random number, which breaks ties between matchings.
+    gain of the offset minus a pseudo-random number, which breaks ties between matchings. Both maps
+    are kept as tiles of 8 x 8 pixels, in a frame of empty tiles.
 
     shape: rows and columns of both maps.
-    tile_masks (64, T T): the allowed offsets as bits, from `tile_mask`.
+    tile_masks (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels
+        of a tile, the allowed pixels in the block of T x T tiles around it, T odd.
     gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
         row from (-R, -R) on. Elements of offsets that are not allowed are not used.
     salt: selects the pseudo-random numbers; it is added to the input of their hash.
@@ -321,8 +329,12 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
 
+    vertices: the pixels of several maps, numbered map by map.
+    hash_factor: PRED or GT, the constant by which the pixels of this side are multiplied in the
+        hash that breaks ties between matchings.
+    arena: the array for the edges of the vertices, from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
-    hash_factor, extra_weight: see `Side`; by default nothing is added to the weights.
+    extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
     """
     in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
     pixel = vertices.pixel[in_map]
@@ -373,8 +385,14 @@ def clear_matching(side, dual):
 def forget_edges(nodes, edges, n_used):
     """Empty the arena, the array in which the edges of a side (vertex set) are kept.
 
-    The vertices with edges in it get the mark EDGES_UNKNOWN, so that these are found again when
-    needed. `nodes`, `edges` and `n_used` are those of `Side`.
+    The arena holds one list per vertex: a header, then the edges of the vertex. The header uses the
+    fields of an edge in another way: `weight` is the number of the vertex, and `to` is the index
+    after the vertex's last edge, where the next header is.
+
+    nodes (n,): the vertices of the side. Those with a list in the arena get the mark EDGES_UNKNOWN,
+        so that their edges are found again when needed.
+    edges EDGE_DTYPE: the arena.
+    n_used uint64 (1,): the length of the filled part of the arena; set to 0.
     """
     header = np.uint64(0)
     while header < n_used[0]:
@@ -387,7 +405,8 @@ def forget_edges(nodes, edges, n_used):
 def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    Each map gets a frame of empty tiles, so that the disk around any pixel lies within its tiles.
+    A tile is a block of 8 x 8 pixels, kept as one uint64 word with a bit for each pixel. Each map
+    gets a frame of empty tiles, so that the disk around any pixel lies within its tiles.
 
     bits (A, H, words): the maps, packed by `bits.pack`: 64 pixels of a row in each word.
     cols: number of columns of a map.
@@ -416,9 +435,11 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
 
 @kernel(_nrt=False)
 def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
-    """List the pixels that are on in A maps, map by map and tile by tile.
+    """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
-    tiles TILE_DTYPE (A, tiles): the field `n_before` is filled.
+    tiles TILE_DTYPE (A, tiles): bit 8 r + c of the field `vertex_bits` is pixel (r, c) of the tile.
+        The field `n_before` receives the number of pixels in the earlier tiles of the map, if the
+        tile has any pixel.
     tile_cols: number of tiles in a row of tiles.
     frame: number of empty tiles at either end of a row or column of tiles.
     cols: number of columns of a map.
@@ -490,8 +511,14 @@ def find_edges(vertex, side, opposite, geometry):
     """Find the edges of a vertex of one side, and append them to the side's array of edges (arena).
 
     Edges lead to the vertices of the other side that lie within the radius and are marked as live,
-    because they may be matched now. The field `edge_header` of the vertex in `side.nodes` receives
-    the index of its header in the arena.
+    because they may be matched now. They are written one after another, behind a header that says
+    where they end. The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block
+    of a vertex is the square of tiles around it that contains its disk.
+
+    vertex: the number of the vertex in `side`.
+    side, opposite: the vertex set of the vertex, and the other one. The field `edge_header` of the
+        vertex in `side.nodes` receives the index of its header in the arena.
+    geometry: the constants for finding and weighting edges.
     """
     edges, n_used, tile_bit = side.edges, side.n_used, side.tile_bit[vertex]
     cols, factor = geometry.image_cols, opposite.hash_factor

@@ -93,6 +93,9 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     """Count the annotated and the predicted pixels that are matched, at each of n thresholds.
 
+    changes: the pixels that enter or leave the predicted map from one threshold to the next.
+    truth: the annotators' maps, from `prepare_truth`.
+
     Returns the counts in the order of the changes, from the highest threshold to the lowest.
     """
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
@@ -167,6 +170,8 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, gt_enters: bool) ->
 
     Only these pixels can be matched. They are numbered as vertices.
 
+    changes: all changes of the predicted map in n steps, from the highest threshold to the lowest.
+    truth: the annotators' maps, from `prepare_truth`.
     gt_enters: False to keep the steps of the changes, which start from an empty map. True to take
         the thresholds in reverse: the predicted map starts as that of the lowest threshold. Step 0
         does not change it, but inserts the ground truth, and step k undoes step n - k of the
@@ -211,6 +216,8 @@ def match_all(
     vertex is matched with at least one annotator. Its mates are those in the matching with the last
     annotator after the last step.
 
+    steps: the changes of the predicted map at n steps (thresholds), from `steps_within_reach`.
+    truth: the annotators' maps, from `prepare_truth`.
     annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
         break ties between matchings of equal cost.
     matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
@@ -289,7 +296,11 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     free. Then others enter, which may match these mates. Finally the mates that are still free are
     inserted again, from the side of the ground truth.
 
-    start, vertex, enters, present, gt_enters: the fields of `Steps`.
+    start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
+        A vertex enters the predicted map if `enters` is True, and leaves it otherwise.
+    present: the predicted vertices that are in the map before step 0.
+    gt_enters: if True, the annotator's vertices are inserted at step 0, into a complete predicted
+        map. If False, they are there from the start.
     pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). The steps at
         which a vertex is matched are added to its row of `matched_bits`.
     geometry, work: the constants for finding and weighting edges, and work space of the search.

@@ -32,7 +32,9 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.
     side, opposite: the two vertex sets. Their mates, edges and duals are changed in place.
-    step: index of the current step. It is stored in each vertex that becomes matched.
+    geometry, work: the constants for finding and weighting edges, and work space.
+    step: index of the current step (threshold). It is stored in each vertex that becomes matched,
+        as the step from which it is matched.
     """
     nodes, opposite_nodes, edges, reached = side.nodes, opposite.nodes, side.edges, work.reached
     new_pairs, n_waiting = 0, 0
@@ -92,12 +94,14 @@ def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
     An alternating path consists of unmatched and matched edges in turn. An unmatched edge costs its
-    slack: the sum of the duals of its ends, minus its weight, which is never below 0. Matched edges
-    cost nothing.
+    slack: the sum of the duals of its ends, minus its weight, which is never below 0. (The duals
+    are numbers of the vertices that prove the matching optimal.) Matched edges cost nothing.
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
         receive their distances from the root (`dist`) and the vertices before them on the path
-        (`parent`). Those that have a distance are listed in `work.reached`.
+        (`parent`). Edges of `side` that are not known are found.
+    geometry, work: the constants for finding and weighting edges, and work space; `work.reached`
+        receives the vertices of `opposite` that have a distance.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
     to the root), and the number of reached vertices. The path ends in one of three ways:
@@ -190,8 +194,10 @@ def _flip(last, nodes, opposite_nodes, bits, before, step):
 
     last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
         back to the start of the path, the vertex being inserted.
-    nodes, opposite_nodes: the vertices of both sides; their mates are changed in place.
-    bits, before, step: as in `record_matched_steps`.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
+    bits uint64 (n, words): the steps at which each vertex of `nodes` is matched.
+    before uint64 (steps + 1, words): row s has the bits of all steps before step s.
+    step: index of the current step (threshold).
 
     Returns the number of new pairs. It is 1 if `last` was free. If `last` had a mate, it is 0; the
     mate becomes free, and the steps during which it was matched are recorded in `bits`.
@@ -216,7 +222,9 @@ def _flip(last, nodes, opposite_nodes, bits, before, step):
 def record_matched_steps(vertex, nodes, bits, before, step):
     """Record the steps during which a vertex was matched: from `matched_since` to step - 1.
 
-    bits uint64 (n, words): the steps at which each vertex is matched, changed in place.
+    nodes: the vertices, with the field `matched_since`.
+    bits uint64 (n, words): the steps at which each vertex is matched; step s is bit s & 63 of word
+        s >> 6. Changed in place.
     before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     """
     since = nodes[vertex].matched_since

@@ -64,17 +64,23 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Find the pixels within twice the tolerance `max_dist_px` of any annotated pixel."""
+    """Find the pixels within twice the tolerance of any annotated pixel.
+
+    truth: the annotators' maps, from `prepare_truth`.
+    max_dist_px: the tolerance (not doubled), in pixels. Raises DataError if it is too large.
+    """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half))
 
 
 def agreement_of(truth: Truth) -> I8:
-    """Classify each annotated pixel by how many other annotators agree with it, (vertices,).
+    """Classify each annotated pixel by how many other annotators agree with it.
 
     Another annotator agrees with a pixel if a pixel of that annotator's map is matched with it. The
     class is ALONE if no other annotator agrees, ALL if every other one does, and SOME otherwise.
     With a single annotator it is NO_CLASS.
+
+    Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
     n_others = len(truth.vertices.tiles) - 1  # `tiles` has a row for each annotator
     if n_others == 0:
@@ -89,7 +95,13 @@ def agreement_of(truth: Truth) -> I8:
 def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
 
-    The parameters are those of `classify_steps`.
+    The states of a pixel (matched, false, missed near a false pixel) are recorded as bits, one for
+    each step, that is, for each threshold: step s is bit s & 63 of word s >> 6.
+
+    changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
+        farther than twice the tolerance from the ground truth may be missing.
+    truth: the annotators' maps, from `prepare_truth`.
+    surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
     """
     n_steps = changes.start.size - 1
     words = (n_steps + 63) // 64
@@ -144,8 +156,10 @@ def classify_steps(
     changes: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map at each threshold.
-    truth, surroundings: from `prepare_truth` and `prepare_surroundings`.
-    agreement (annotated pixels,): from `agreement_of`.
+    truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
+        from `prepare_truth` and `prepare_surroundings`.
+    agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
+        a pixel matched with it, from `agreement_of`; or NO_CLASS.
     """
     steps = match_by_pixel(changes, truth, surroundings)
     n_steps = size.size
@@ -178,7 +192,9 @@ def classify_steps(
 def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
-    changes: the `MapChanges` of the predicted map.
+    changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
+        each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
+        pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
         b & 63 of word b >> 6.
@@ -221,12 +237,13 @@ def _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, bits, half, near
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     A missed pixel is an unmatched ground-truth pixel. A false pixel is a predicted pixel that is
-    on, and matched with no annotator.
+    on, and matched with no annotator. Step s is bit s & 63 of word s >> 6.
 
     gt_pixel uint64 (vertices,): flat index of the pixel of each ground-truth vertex.
     gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
     lowest: index of the step with the lowest threshold. Vertices matched at it are skipped.
-    pred: the `Side` of the predicted vertices.
+    pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
+        pred.matched_bits[i] has the steps at which it is matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1 if the pixel is never on.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.

@@ -150,7 +150,8 @@ class OverlapRuns(NamedTuple):
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     """List the runs of consecutive pixels that share a predicted and an annotated region.
 
-    labels (N,), gts (A, N): region 0, 1, ... of each pixel in the prediction and for A annotators.
+    labels (N,): region 0, 1, ... of each pixel in the prediction.
+    gts (A, N): region 0, 1, ... of each pixel for each of A annotators.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
     The runs are ordered by annotator. A cell of the table may have many runs.
@@ -169,7 +170,8 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
-    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed.
+    The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed. The kernel
+    sorts the triples by column, then by row, each time without changing the order of equal ones.
     """
     # The table in CSR form, with room for a cell per triple; the kernel fills the first n cells
     indptr = np.zeros(n_rows + 1, np.int64)
@@ -187,7 +189,9 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
     """Build a table from (row, column, pixels) triples, and return its number of cells.
 
-    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the `Cells`.
+    rows int32, cols int32, counts int64 (n,): the triples, in any order.
+    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table. Row r has
+        the cells indptr[r] : indptr[r + 1], each with its column and its number of pixels.
     col_fill int64 (n_cols + 1,), by_col int64 (n,), start, row_end int64 (n_rows + 1,): work space.
 
     All these arrays except by_col and cell_col are 0 on entry. The triples are sorted by column,
@@ -284,9 +288,15 @@ def overlap_sums(
 def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     """Add the sums over the cells of a table to `sums`, in one pass, and return `covered_pred`.
 
-    table, row_area, col_area, ann_of_col: as in `overlap_sums`.
+    `covered_pred` is the sum over predicted regions of their area times their largest IoU.
+
+    table: Cells. Rows are predicted regions, and columns are annotated regions. Row r has the cells
+        indptr[r] : indptr[r + 1], each with its column and its number of pixels.
+    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
+    ann_of_col int32 (n_cols,): the annotator of each column, ascending.
     largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
-    sums: an OverlapSums, whose arrays are 0 on entry.
+    sums: an OverlapSums, whose arrays are 0 on entry. `best_gt` receives the largest IoU of each
+        column; the other arrays receive the sums for each annotator.
     """
     indptr, cols, counts = table
     covered_pred = 0.0
@@ -341,9 +351,10 @@ class _Regions(NamedTuple):
     covered: F8  # share of the area that is covered by regions inside it, see `_classify`
 
     def credit(self) -> float:
-        """Return the total credit of the candidates, or 0.0 if there are none, see `fop_sums`.
+        """Return the total credit of the candidates, or 0.0 if there are none.
 
-        The credits are added in order, so that results are reproducible.
+        An object earns 1, a part earns BETA, and any other candidate earns the share of its area
+        that is covered. The credits are added in order, so that results are reproducible.
         """
         is_object, is_part = self.classes == _OBJECT, self.classes == _PART
         credits = np.where(is_object, 1.0, np.where(is_part, BETA, self.covered))
@@ -363,8 +374,10 @@ def fop_sums(
 ) -> FopSums:
     """Return the numerators of precision and of recall for objects and parts.
 
-    table, row_area, col_area, n_ann: as in `overlap_sums`.
+    table: its rows are predicted regions, its columns annotated regions.
+    row_area, col_area: number of pixels of each predicted and each annotated region.
     row_candidate, col_candidate: True for candidates, the regions that are allowed to count.
+    n_ann: number of annotators.
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
     annotated regions for recall. A candidate that has nearly the same pixels as one of the other
@@ -442,9 +455,11 @@ class _Columns(NamedTuple):
 def largest_total(table: Cells, col_start: I8) -> int:
     """Return the largest total intersection, in pixels, of a one-to-one assignment of regions.
 
-    The predicted regions, the rows of the table, are assigned to the regions of each annotator
-    separately, and the totals are summed over annotators. Annotator k has the columns col_start[k]
-    to col_start[k + 1] - 1.
+    The predicted regions are assigned to the regions of each annotator separately, and the totals
+    are summed over annotators.
+
+    table: a row for each predicted region, a column for each region of each annotator.
+    col_start (A + 1,): annotator k has the columns col_start[k] to col_start[k + 1] - 1.
     """
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))

@@ -41,10 +41,14 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 def _find_levels(ucm2, thresholds, corners, levels):
     """Find the lowest threshold at which each pixel joins its right and its lower neighbour.
 
-    Pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Two pixels join at the first threshold that is not
-    below the value of the element between them or, by the official rule, a corner at its ends.
-
-    levels int32 (2, H, W): T ("never") on entry; receives the result of `join_levels`.
+    ucm2 (2H + 1, 2W + 1): a contour map, in which pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1].
+        Between two pixels lies one contour element, with a corner at each end.
+    thresholds float64 (T,): ascending. Two pixels join at the first threshold that is not below the
+        value of the element between them.
+    corners: if True, the minimum of the element and its two corners is used instead of the
+        element's value, so that pixels also join through a corner.
+    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
+        the right neighbour, levels[1] for the lower neighbour.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -107,7 +111,10 @@ class FinestRegions(NamedTuple):
 
 
 def finest_regions(levels: I4) -> FinestRegions:
-    """Find the regions at the lowest threshold from `levels` (2, H, W) of `join_levels`."""
+    """Find the regions of a hierarchy at the lowest threshold, where they are finest.
+
+    levels (2, H, W): from `join_levels`.
+    """
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
     return FinestRegions(labels, _label_regions(levels, parent, labels))
@@ -117,7 +124,8 @@ def finest_regions(levels: I4) -> FinestRegions:
 def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
-    levels int32 (2, H, W): from `join_levels`; 0 where a pixel joins its neighbour.
+    levels int32 (2, H, W): levels[0] is 0 where a pixel joins its right neighbour, and levels[1] is
+        0 where it joins its lower neighbour.
     parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
@@ -151,10 +159,11 @@ class LaterJoins(NamedTuple):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    Two regions join where a pixel of one and its right or lower neighbour, a pixel of the other,
-    join.
+    The finest regions are those at the lowest threshold, which has index 0. They join where a pixel
+    of one and its right or lower neighbour, a pixel of the other, join.
 
-    levels (2, H, W): from `join_levels`.
+    levels (2, H, W): index of the threshold at which each pixel joins its right neighbour (0) and
+        its lower neighbour (1), from `join_levels`; n_levels if it never does.
     labels (H * W,): the finest region of each pixel, from `finest_regions`.
     n_levels: number of thresholds.
     """
@@ -195,7 +204,13 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
     """Join pairs a[e], b[e] of finest regions, number the remaining regions, and return how many.
 
-    parent, roots, a, b: as in `join`.
+    The finest regions are those at the lowest threshold. A region is a set of them, and is
+    represented by the smallest, its root.
+
+    parent int32 (finest regions,): a disjoint-set forest, changed in place: each tree is a region,
+        and the chain of parents of each member ends at the root.
+    roots int32 (R,): the root of each region before the joins, ascending.
+    a, b int32 (pairs,): the two finest regions of each pair.
     row_of int32 (finest regions,): work space for the new number of each root.
     new_row int32 (R,): receives the number of the region that contains each earlier region.
     new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
