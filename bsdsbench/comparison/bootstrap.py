@@ -44,9 +44,9 @@ class WeightedRun:
     ) -> None:
         """Stack the counts that the named metrics made of the images of `run`.
 
-        The images of further runs with the same protocol, `beside`, follow. `more_pairs` is the
-        number of pixel pairs that `_add_pairs` matches to estimate the effect of a matching that
-        misses pairs.
+        The images of further runs with the same protocol, `beside`, follow. To estimate the effect
+        of a matching that misses pairs, up to `more_pairs` unmatched pixel pairs of each edge map
+        are counted as matched.
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
@@ -104,7 +104,7 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
     A map is the prediction of an image at one threshold and tolerance. A pair consists of an
     unmatched pixel of the prediction and an unmatched pixel of the ground truth. If a map has fewer
-    such pairs left, all of them are matched.
+    such pairs left, all of them are matched. Arrays other than match counts stay as they are.
     """
     increased = dict(stack)
     # Counts at the first tolerance, and at further ones if there are any
@@ -140,7 +140,7 @@ def scores_of(
     """Score each run under B weightings of its N images.
 
     weights : arrays (S, N) that say how often each image counts, with B rows in total
-    report : called with S each time a run has been scored on an array
+    report : progress callback, called with S each time a run has been scored on an array
 
     Returns, for each run, a dict from score name to an array (B,).
     """
@@ -235,11 +235,12 @@ def _bootstrap_weights(
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
     A sample consists of n_images images, drawn with replacement. If `clusters` (n_images,), the
-    cluster index of each image, is given, whole clusters are drawn instead, as many as there are.
+    cluster index of each image, is given, a sample consists of whole clusters instead: as many as
+    there are, drawn with replacement.
 
     Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
-    background thread stays a few blocks ahead. int8 is wide enough, because an image is drawn 128
-    times with a probability of 1e-215.
+    background thread starts to draw with the first `next`, and stays a few blocks ahead. int8 is
+    wide enough, because an image is drawn 128 times with a probability of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
@@ -287,7 +288,7 @@ def sample_runs(
     """Score runs of the same images on all images and on bootstrap samples.
 
     Every run is scored on the same samples, so that differences between runs are paired. `report`
-    is that of `scores_of`.
+    is a progress callback, called for each run and block with the number of samples in the block.
     """
     n_images = len(runs[0].records)
     weights = _bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)

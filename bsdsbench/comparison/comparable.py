@@ -73,7 +73,7 @@ def comparable(
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     for run in runs:
-        if run.provenance.official is not None:
+        if run.provenance.official is not None:  # read from text files of the official benchmark
             rule = run.protocol.ap_rule
             # With `whole_image`, every pixel is predicted at threshold 0
             if run.protocol.whole_image and rule != "edter":
@@ -91,9 +91,12 @@ def _restrict_to_shared_images(
     """Drop the images that some run lacks. To be called only if there are such images.
 
     In the returned runs, `Evaluation.failed` lists each image that was dropped from the run, with
-    the reason "not in" and the names of the runs that lack it. Raises DataError, which suggests the
-    option `common` if the caller has it, if images may not be dropped, or if no image is in all
-    runs.
+    the reason "not in" and the names of the runs that lack it.
+
+    may_drop : if False, raise instead of dropping images
+    has_option : True if the caller has the option `common`, which the error then suggests
+
+    Raises DataError if images may not be dropped, or if no image is in all runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)

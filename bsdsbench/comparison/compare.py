@@ -71,9 +71,6 @@ def compare(
     it is defined in all of them. A score that is undefined on all images (NaN, such as the AP of
     label maps) gets no interval, p-value or letter, and does not count in Holm's correction.
 
-    Raises DataError if there are no runs, if images, protocols or ground truth differ, if two runs
-    have the same name, or if a parameter is out of range.
-
     Parameters
     ----------
     runs : sequence of Evaluation or path
@@ -100,6 +97,12 @@ def compare(
         A table with the groups of the images, and a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
+
+    Raises
+    ------
+    DataError
+        If there are no runs, if images, protocols or ground truth differ, if two runs have the same
+        name, or if a parameter is out of range.
 
     Examples
     --------
@@ -134,11 +137,14 @@ def compare(
         for a, b in permuted_pairs
     }
     differences = _test_differences(compared.differences, permutation_p, sampled, metrics)
-    late_starts = dict[str, str]()  # AP -> a note if it is too small, as a curve starts late
+    # Name of an AP -> a note, if the curve of a run starts well above recall 0. The AP, the area
+    # under the curve, is too small if the part below the first recall counts as 0
+    late_starts = dict[str, str]()
     for metric in metrics:
         note = late_starts_note(evaluations, metric)  # "" if no curve starts well above recall 0
         ap_names = [s for s in scores if note and s.startswith(f"{metric}.") and is_ap(s)]
         late_starts |= dict.fromkeys(ap_names, note)
+    # The smallest possible p-value: if even this is not significant, a note says so
     least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
     if pairs and least_p >= 1 - sampling.level:
         drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
@@ -178,7 +184,7 @@ def _test_differences(
     many more matched pairs. If it matched both, the missed pairs cancel and only its random choices
     remain (SOLVER_MOVES).
     """
-    # Run -> score -> change by the missed pairs; {} if another solver matched the run
+    # Run -> score -> absolute change by the missed pairs; {} if another solver matched the run
     changes: dict[str, dict[str, float]] = {sampled.name: {} for sampled in runs}
     for sampled in runs:
         if sampled.run.by_official_solver:
@@ -206,8 +212,8 @@ def _assign_letters(
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
-    Returns a dict from score to the letters of each run, in the order of `runs`. The best run has
-    the letter "a". A run without any p-value gets "".
+    `differences` are those of all scores. Returns a dict from score to the letters of each run, in
+    the order of `runs`. The best run has the letter "a". A run without any p-value gets "".
     """
     letters = {}
     for score in scores:
@@ -295,7 +301,7 @@ def compare_sampled(
     """Compare methods by intervals, differences and ranks of each score that all runs have.
 
     The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
-    samples of both images and runs.
+    samples of both images and runs. The p-values are not corrected by Holm's method.
 
     runs : all runs of the first method, then all runs of the second, and so on
     n_runs : method -> its number of runs, in the same order
@@ -316,7 +322,9 @@ def compare_sampled(
         for method in methods:
             of_runs[method.name, score] = method.on_all_images(score)
             value = of_runs[method.name, score].mean
-            means = _draw_means(method.in_samples(score), method.times_drawn, sampling.n)
+            # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
+            by_run, times_drawn = method.in_samples(score), method.times_drawn
+            means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
             low, high = means.interval(sampling.level)
             intervals.append(Interval(method.name, score, value, low, high))
             draws[method.name], to_rank[method.name] = means, (value, means.values)
@@ -335,8 +343,8 @@ def compare_sampled(
         "seed": sampling.seed,
         "level": sampling.level,
         "protocol": " / ".join(dict.fromkeys(protocols)),
-        "reading": reading_line(evaluations),
-        "cluster": sampling.column,
+        "reading": reading_line(evaluations),  # how the files were interpreted
+        "cluster": sampling.column,  # whose groups were drawn; "" if images were drawn
         "n_clusters": sampling.n if sampling.column else 0,
     }
     return MethodScores(of_runs, intervals, differences, fields)

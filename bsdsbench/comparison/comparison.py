@@ -122,7 +122,7 @@ class ImagePairs:
     def effect_size(self) -> float:
         """Return Cohen's d: the mean difference per image over its standard deviation (n - 1).
 
-        It is 0 if that is 0, or if there are fewer than two images.
+        It is 0 if the standard deviation is 0, or if there are fewer than two images.
         """
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0

@@ -113,7 +113,8 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
 def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
     """Return the table cell of each run and shown score, as a dict by (run name, score name).
 
-    It has the interval and, if several runs are compared, the letters of the run.
+    A cell holds the score, its interval and, if several runs are compared, the letters of the run:
+    runs that share a letter do not differ significantly.
     """
     shown, names = set(compared.scores_shown), compared.names
     cells = {}
@@ -127,8 +128,10 @@ def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
 def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
-    In a table of parts, such as classes, the best run of each part is marked. If there is only one
-    run, this table has no column of runs.
+    Each cell holds a score, its interval and, if several runs are compared, its letters: runs that
+    share a letter do not differ significantly. If the curve of an AP starts above recall 0, a note
+    on its column says so. In a table of parts, such as classes, the best run of each part is
+    marked. If there is only one run, this table has no column of runs.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores
@@ -145,8 +148,9 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         sentence = f"Scores with {compared.percent} intervals from {samples}"
-    fields: dict[str, Field] = {}  # by key of the table's column
-    columns: dict[str, Column] = {}  # the metric's column from which each field was made
+    # The keys of these two are the keys of the table's columns of scores
+    fields: dict[str, Field] = {}
+    columns: dict[str, Column] = {}  # the column of the metric from which the field was made
     # Part, or "" for overall scores -> key of a table column -> full name of the score
     scores_by_part: dict[str, dict[str, str]] = {}
     keys_by_note: dict[str, list[str]] = {}  # note on the start of a curve -> keys of its AP
@@ -236,7 +240,9 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of differences in scores: one row per score (of each part) and pair of runs.
 
-    scores, metric : as in `_score_table`
+    scores : names METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
+    metric : the metric whose parts, such as classes, are compared. If it is "", the overall scores
+        of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
     # The labels are run A, run B and the score; the numbers are the difference, p-values ...
@@ -275,8 +281,8 @@ def _difference_notes(
 ) -> list[str]:
     """Return footnotes for a table of differences, of the parts of `metric` unless it is "".
 
-    - In a table of overall scores, how small a difference in the first score is detected, over all
-      pairs of runs.
+    - In a table of overall scores, how small a difference in the first score the comparison can
+      detect: the range over all pairs of runs, unless it is undefined for every pair.
     - What "~" means, if any difference has this mark.
     - Why an interval and its p-value from the bootstrap may disagree, if they do for any
       difference: the interval excludes 0 but the uncorrected p is not significant, or the reverse.

@@ -279,11 +279,11 @@ def check(
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
     gated = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
-    if not gated:  # the overall scores, and those scores of parts that tables show
+    if not gated:  # neither names any: all overall scores, and those of parts that tables show
         shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
         for score in stored.scores:
-            known = score_names.score_name(score)
-            if score in shown or known is None or not known.part:
+            name = score_names.score_name(score)  # None if it is not known here
+            if score in shown or name is None or not name.part:
                 gated.append(score)
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
@@ -296,16 +296,17 @@ def check(
         gated = [score for score in gated if score in scores_before]
     if not gated:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
+    # A mapping overrides the baseline's tolerances by score; a single one is for the other scores
     given = tolerance if isinstance(tolerance, Mapping) else {}
-    other = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    tolerance_of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
-    tolerances = {score: by_score.get(score, other) for score in gated}
-    tests = sampling if statistical else None
-    on_all = _check_images(run, baseline_run, scores_before, tolerances, tests, progress)
+    tolerances = {score: by_score.get(score, tolerance_of_others) for score in gated}
+    used_sampling = sampling if statistical else None
+    on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
     checks = [*on_all.checks]
     notes += on_all.notes
     if by is not None:
-        on_slices = _check_slices(run, baseline_run, by, tolerances, tests, notes)
+        on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
         checks += on_slices.checks
         notes += on_slices.notes
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
@@ -402,11 +403,11 @@ def _check_slices(
     sampling: Sampling | None,
     known_notes: Collection[str],
 ) -> GateResult:
-    """Check the scores of a run within each group of images in the column `by`.
+    """Check the scores of a run against a baseline run within each slice, as `_check_images` does.
 
-    If `sampling` is given, a drop must be significant after Bonferroni's correction over the
-    slices. Scores that the baseline lacks in a slice are not checked there. Notes in `known_notes`,
-    which concern all images, are not repeated.
+    The slices are the groups of images in the column `by`. If `sampling` is given, a drop must be
+    significant after Bonferroni's correction over the slices. Scores that the baseline lacks in a
+    slice are not checked there. Notes in `known_notes`, which concern all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices

@@ -112,7 +112,7 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, classes in ERROR_CLASSES.items():
+    for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
         lost[side] = {}
         shares = "agreement" if side == "agreement" else "error_share"
         for label, name in classes.items():
@@ -127,15 +127,20 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes by group of images: one row per run, group and class.
 
-    A row has the numbers of `lost_scores` for the group, with a jackknife interval. `by` is the
-    group column. Raises DataError if error classes were not counted, or if a run lacks the column.
+    A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
+    and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
+    (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
+    that are matched.
+
+    `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
+    the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:
         metric = _require_errors(run)
         slices = slices_of(run, by)
         for number, slice_name in enumerate(slices.parts.names):
-            for side, classes in ERROR_CLASSES.items():
+            for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
                 shares = "agreement" if side == "agreement" else "error_share"
                 for label, name in classes.items():
                     share = slices.scores[f"{metric.name}.{shares}.{name}"][number].score

@@ -34,14 +34,17 @@ from bsdsbench.text import counted, shared_names
 class Method:
     """A method and its runs, which differ in seed, fold or split.
 
-    Raises DataError if there are no runs, or if a folder holds none.
-
     Parameters
     ----------
     name : str
         The name in tables.
     runs : sequence of Evaluation or path
         One or more runs, or their folders; "ref:NAME" stands for a reference run.
+
+    Raises
+    ------
+    DataError
+        If there are no runs, or if a folder holds none.
 
     Examples
     --------
@@ -199,8 +202,8 @@ def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
     """Parse strings NAME=RUNS,RUNS to a dict from the name of a method to its runs.
 
     RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a
-    URL, or ref:NAME for a reference run. Raises DataError if a string does not have this form, if a
-    pattern matches nothing, or if two methods have the same name.
+    URL, or ref:NAME for a reference run. Patterns are expanded. Raises DataError if a string does
+    not have this form, if a pattern matches nothing, or if two methods have the same name.
     """
     folders: dict[str, list[str]] = {}
     for spec in specs:
@@ -246,7 +249,8 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
     Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
     scores are computed from the summed counts of all images; an image in several splits counts once
-    for each. `name` is the name of the pooled run, by default that of the first run.
+    for each. The table has the default scores that all splits have. `name` is the name of the
+    pooled run, by default that of the first run.
 
     Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
     in protocol, metrics or kinds of counts.

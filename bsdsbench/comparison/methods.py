@@ -1,8 +1,9 @@
 """Compare methods with one or more runs each, with the variance over images and over runs.
 
 A method's score is the mean over its runs. `bsdsbench.comparison.compare` resamples both images and
-runs. If two methods have the same seeds, their runs are resampled in pairs, and the
-p-value comes from exchanging the two runs of each pair.
+runs. If two methods have the same seeds, their runs are resampled in pairs, and the p-value comes
+from exchanging the two runs of each pair. With fewer than three runs of a method there is no
+p-value.
 
 Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
 Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
@@ -47,8 +48,8 @@ from bsdsbench.text import counted, shared_names
 class MethodComparison(ComparedScores):
     """The result of `compare_methods`: `ComparedScores` with three more fields.
 
-    A p-value is NaN if one of the two methods has fewer than three runs, unless both have a single
-    run.
+    A method's score is the mean over its runs. A p-value is NaN if one of the two methods has fewer
+    than three runs, unless both have a single run.
 
     Parameters
     ----------
@@ -171,9 +172,6 @@ def compare_methods(
 ) -> MethodComparison:
     """Compare methods with one or more runs each: means, intervals over images and runs, p-values.
 
-    Raises DataError if there are no methods, if two have the same name, or if runs are not
-    comparable.
-
     Parameters
     ----------
     methods : sequence of Method
@@ -188,6 +186,11 @@ def compare_methods(
         images; a regular expression that finds them in the ids.
     progress : callable or None
         Called with (samples done, all samples, "").
+
+    Raises
+    ------
+    DataError
+        If there are no methods, if two have the same name, or if runs are not comparable.
 
     Examples
     --------
@@ -269,7 +272,7 @@ def means_table(
 ) -> Table:
     """Return a table of each method's mean scores over its runs, without comparing methods.
 
-    columns : the scores to show, as in `scores_to_show`
+    columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
     extra, notes : additional rows (published results) and notes
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
@@ -280,13 +283,15 @@ def means_table(
     rows: list[list[Cell]] = [
         [method.name, *mean_cells(method, shown, spread)] for method in methods
     ]
-    for published in extra:
+    for published in extra:  # its label, then each score, or None if it lacks the score
         row: list[Cell] = [published.label]
         for score in shown:
             metric, _, key = score.partition(".")
             cell = value_at(published.scores_by_metric.get(metric, {}), key)
             if key in published.marks and cell is not None:
-                mark = published.marks[key]  # such as the name of another AP rule, or ""
+                # Such as the name of another AP rule; "" is not printed. A marked score is never
+                # shown as the best of its column
+                mark = published.marks[key]
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             row.append(cell)
         rows.append(row)
@@ -316,5 +321,8 @@ def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Ce
     The mean is NaN if the score is undefined for a run.
     """
     of_runs = [flat_scores(run) for run in method.runs]
-    values = {score: tuple(of_run.get(score, nan) for of_run in of_runs) for score in scores}
-    return [ScoresOfRuns(values[score]).cell(spread) for score in scores]
+    cells: list[Cell] = []
+    for score in scores:
+        values = tuple(scores_of_run.get(score, nan) for scores_of_run in of_runs)
+        cells.append(ScoresOfRuns(values).cell(spread))
+    return cells

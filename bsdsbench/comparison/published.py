@@ -122,6 +122,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
         agrees = bool(targets)
         for name, target in targets.items():
             value = scores.get(name)
+            # Agrees after rounding to the digits of the target. None never agrees
             most = rounding_error(target) * (1 + 1e-9)  # half a unit, despite rounding errors
             agrees &= isinstance(value, int | float) and abs(value - float(target)) <= most
         if agrees:
@@ -236,12 +237,15 @@ def published_beside(
 ) -> PublishedRows:
     """Build table rows of published results, to be shown next to the rows of runs.
 
-    `keys` and `labels` are those of `find_published`. An AP is marked with its rule (or "unknown"),
-    unless all runs use the same rule. A marked score is never shown as the best of its column.
+    `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
+    An AP is marked with its rule (or "unknown"), unless all runs use the same rule. A marked score
+    is never shown as the best of its column.
 
-    If `force` is True, results that are not comparable with a run, because they belong to another
-    task (image set and metric), are included: their labels name the data set, all of their scores
-    are marked, and a note gives the reason. Otherwise they raise DataError.
+    If `force` is True, results that are not comparable with a run are included: their labels name
+    the data set, all of their scores are marked, and a note gives the reason.
+
+    Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
+    task (image set and metric) than a run.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[ExtraRow] = []

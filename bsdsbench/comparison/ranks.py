@@ -63,9 +63,9 @@ class Ranks:
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
     """Rank methods by a score, such as "boundary.ods", on all images and in bootstrap samples.
 
-    `scores` maps each method to its score on all images and its scores in B samples, (B,). A method
-    ranks last in samples in which its score is NaN. `level` is the confidence level of the
-    intervals of ranks.
+    `scores` maps each method to its score on all images and its scores in B samples, (B,). Methods
+    whose score on all images is NaN are left out. A method ranks last in samples in which its score
+    is NaN. `level` is the confidence level of the intervals of ranks.
     """
     sign = 1 if lower_is_better(score) else -1  # turns scores into costs: lower is better
     # The cost of each method on all images

@@ -102,7 +102,7 @@ def _z_scores_of_ends(level: float, n_images: float) -> F8:
     The share of draws below an end is the normal probability of its z-score. With -1.96 and 1.96,
     the normal quantiles for a `level` of 0.95, the interval would be too narrow if there are few
     images. The z-scores are therefore quantiles of Student's t with n - 1 degrees of freedom, times
-    sqrt(n / (n - 1)), where n is `n_images`.
+    sqrt(n / (n - 1)), where n is `n_images`. If n is below 2, they are the normal quantiles.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """

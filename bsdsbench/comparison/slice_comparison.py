@@ -135,9 +135,10 @@ def means_by_slice(
 def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
     """Return one table of the comparisons within all slices: the differences between runs.
 
-    `comparisons` maps the name of each slice, a group in `column`, to the comparison on it. For
-    each score, Holm's method corrects the p-values of all pairs and slices together. If there is
-    only one run, the table has its scores with intervals instead.
+    `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
+    that defines the slices. There is one row for each score, slice and pair of runs. For each
+    score, Holm's method corrects the p-values of all pairs and slices together. If there is only
+    one run, the table has its scores with intervals instead.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
@@ -155,7 +156,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        of_slices = []  # (slice, difference) of each pair of runs
+        of_slices = []  # (name of a slice, difference), one entry per slice and pair of runs
         for name, compared in comparisons.items():
             of_slices += [(name, d) for d in compared.differences if d.score == score]
         corrected = correct_p(difference for _, difference in of_slices)

@@ -85,8 +85,6 @@ class Slices:
 def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """Score a run on each group of images in a column, with jackknife intervals.
 
-    Raises DataError if the run has no per-image counts, or lacks a column.
-
     Parameters
     ----------
     run : Evaluation
@@ -95,6 +93,11 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         The group column, as COLUMN or, for ranges of numbers, COLUMN=LIMIT,LIMIT...
     cluster : str or None
         A column of clusters. The jackknife then leaves out whole clusters instead of images.
+
+    Raises
+    ------
+    DataError
+        If the run has no per-image counts, or lacks a column.
 
     Examples
     --------
@@ -203,8 +206,6 @@ def slice_tables(
 
     Scores of classes and other parts are in a second table. Tables without any score are left out.
 
-    Raises DataError if a run has no per-image counts, or lacks a column.
-
     Parameters
     ----------
     runs, by : sequence
@@ -215,6 +216,11 @@ def slice_tables(
         A column of clusters. The jackknife then leaves out whole clusters.
     slices : sequence of Slices or None
         The slices of each run, if already computed. `by` then has one column.
+
+    Raises
+    ------
+    DataError
+        If a run has no per-image counts, or lacks a column.
     """
     tables: list[Table] = []
     for column in by:
@@ -222,20 +228,31 @@ def slice_tables(
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
             pairs = zip(slices_of_runs, runs, strict=True)
             with_metric = [s for s, run in pairs if metric in run.metrics]
-            known = [score for score in with_metric[0].scores if score.startswith(f"{metric}.")]
-            if columns is not None:
-                chosen = known if "all" in columns else score_names.names_meant(columns, known)
-                shown = [score for score in known if score in chosen]
-            else:  # without "own", the columns that only the table of a single run shows
-                first = next(run for run in runs if metric in run.metrics)
-                usual = score_names.default_scores(first, known, parts=True)
-                kinds = {score: score_names.parse_score(score).column.shown for score in usual}
-                shown = [score for score in usual if kinds[score] in ("always", "several")]
+            shown = _scores_shown(runs, metric, with_metric[0], columns)
             for has_parts in (False, True):
                 scores = [s for s in shown if bool(score_names.parse_score(s).part) == has_parts]
                 if scores:
                     tables.append(_slice_table(runs, metric, with_metric, scores))
     return tables
+
+
+def _scores_shown(
+    runs: Sequence[Evaluation], metric: str, slices: Slices, wanted: Sequence[str] | None
+) -> list[str]:
+    """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
+
+    `wanted` has score names or "all"; None selects the scores that tables of several runs show by
+    default. `slices` are those of the first run that has the metric; a score that it lacks is not
+    shown.
+    """
+    known = [score for score in slices.scores if score.startswith(f"{metric}.")]
+    if wanted is not None:
+        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
+        return [score for score in known if score in chosen]
+    run = next(run for run in runs if metric in run.metrics)
+    usual = score_names.default_scores(run, known, parts=True)
+    # Without "own", the columns that only the table of a single run shows
+    return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
 def _slice_table(
