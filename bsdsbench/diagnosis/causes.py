@@ -151,8 +151,9 @@ def add_whole_image(
 ) -> PRCurve:
     """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
-    This point is counted from the ground truth of all images in `files`. `stack` has the counts of
-    all images at the other thresholds, which are ascending and above 0.
+    This point is counted from the ground truth of all images in `files`. `stack["matches"]` has the
+    counts of N images at the T other thresholds, which are ascending and above 0, (N, T, 4):
+    matched and all annotated pixels, matched and all predicted pixels.
     """
     matches = stack["matches"].sum(axis=0)  # (T, 4), over the images
     matches_at_0 = np.zeros(4, np.int64)
@@ -167,10 +168,10 @@ def add_whole_image(
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule that programs use, for each metric with curves.
 
-    A table has one column for each run, and one row for each rule and each part of the metric (such
-    as a class) that has a curve. A cell is None if the run has no such curve, or if the rule cannot
-    be applied to it. Some rules need the ground truth, in `gt_dir` or, by default, in the folder
-    recorded in the run.
+    A table has one column for each run, and one row for each rule. If parts of the metric, such as
+    classes, have curves too, there is a row for each rule and part. A cell is None if the run has
+    no such curve, or if the rule cannot be applied to it. Some rules need the ground truth, in
+    `gt_dir` or, by default, in the folder recorded in the run.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -207,6 +208,9 @@ def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
+
+    `part` is the part of the metric that the curve belongs to, such as a class, or "" for the
+    metric as a whole.
 
     The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
     "step" also uses it, except for the metric "boundary". There, a point that neither the curve nor
@@ -316,7 +320,9 @@ class CountingChange:
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Yield the changes that make a metric count as known programs do.
 
-    Some may be what a run does already; the caller leaves these out.
+    These are other values of the metric's options and of the protocol's fields, such as the
+    tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
+    annotation instead of all. Some may be what a run does already; the caller leaves these out.
     """
     if metric.options:
         for name, value, who in in_use(metric.options, metric.name):  # values in other programs
@@ -338,7 +344,8 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     if "nms" in metric.uses:
         who = "maps that had it already, or never"
         yield CountingChange("nms", "no NMS", who, ({"nms": False},))
-        # Programs whose NMS has the same parameters share one change
+        # RECIPES: name of a program -> the parameters of its NMS. Programs whose NMS has the same
+        # parameters share one change, which names all of them
         names_by_recipe = grouped((recipe, name) for name, recipe in RECIPES.items())
         for recipe, names in names_by_recipe.items():
             parameters = recipe.describe().partition(": ")[2]  # without the name

@@ -279,7 +279,8 @@ class Examination:
 
         Returns True if the map and the ground truth can be compared: they have the same size, and
         neither is constant. Only then is the map's orientation determined and, if `measure` is
-        True, are the slow measurements made.
+        True, are the slow measurements made. Otherwise, only the values of the map and of the
+        ground truth are checked, and nothing at all if the prediction has no soft map.
         """
         image.annotators = len(gt.boundaries)
         maps = sanity.look_at(pred, gt, self.protocol)
@@ -448,8 +449,8 @@ def check_files(examination: Examination) -> None:
 
     - "unreadable": files whose error messages differ only in file name and numbers share a finding
     - "refused": one finding for each distinct message of the metric
-    - symptoms: signs of a wrong option, such as "turned", that at least half of the measured images
-      show
+    - symptoms: signs of a wrong option, with a code of their own such as "turned". One is reported
+      if at least half of the measured images show it
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -502,11 +503,15 @@ def check_values(examination: Examination) -> None:
 
 
 def check_fit(examination: Examination) -> None:
-    """Report sound maps that are inverted, mirrored, or exchanged with the map of another image.
+    """Report sound maps that are inverted, mirrored, or swapped with the map of another image.
 
-    A map is "exchanged" if it fits the ground truth of another image better, probably because two
-    maps were saved under each other's names. These are errors, so a map with one of them is not
-    tested for the later ones.
+    - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
+    - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
+      orientation
+    - "exchanged": the map fits the ground truth of another image better, probably because two maps
+      were saved under each other's names; the message names one such pair of images as an example
+
+    These are errors, so a map with one of them is not tested for the later ones.
     """
     dark = []
     for image in examination.sound:
@@ -532,15 +537,29 @@ def check_fit(examination: Examination) -> None:
 
 
 def check_lines(examination: Examination) -> None:
-    """Report problems with the lines of sound maps, and a displacement that all maps share.
+    """Report problems with the lines of sound maps, those without an error so far.
 
-    It is ignored if it rounds to 0 pixels. Otherwise, the maps are "scaled" if the displacements of
-    their quarters differ by more than SCALED pixels, or else "shift" if moving them back raises F.
+    - "raw": the lines are broad, and non-maximum suppression raises F
+    - "thinned": the lines are thin, but the protocol expects raw maps
+    - "grid-values": the values are multiples of 1/100, so that rounding decides whether they reach
+      a threshold
+    - "jpeg": the map has artefacts of JPEG compression
+    - "shift" and "scaled": all maps are displaced from the ground truth
     """
     raw = [image for image in examination.sound if "raw" in image.codes]
     examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code)
+    _check_displacement(examination)
+
+
+def _check_displacement(examination: Examination) -> None:
+    """Report a displacement from the ground truth that all measured maps have in common.
+
+    One that rounds to 0 pixels in both rows and columns is ignored. If the quarters of the maps
+    have displacements that differ by more than SCALED pixels, the problem is "scaled". Otherwise it
+    is "shift", which is reported only if moving the maps back raises F.
+    """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = measured_maps.find_displacement(maps) if maps else None

@@ -111,9 +111,12 @@ def _examine_metric(
 
     All images with both a prediction and ground truth are read. About `looked_at` of them, evenly
     spread, are also measured. If one of these cannot be measured, the next image is used instead.
-    `options` has what `evaluate` would use.
 
-    Returns the findings in the order of the checks. Their `note` is set only if there is no error.
+    name : the metric
+    options : the protocol, split file and kind of predictions, as `evaluate` would use them
+
+    Returns the findings in the order of the checks. Their `reading` says how the files were
+    interpreted. Their `note` is set only if there is no error.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -155,7 +158,8 @@ def _examine_metric(
     findings.reading = examination.readings.describe(examination.records, *layouts)
     has_error = any(finding.level == ERROR for finding in findings)
     if examination.measured and not has_error and any(is_ap(c.key) for c in metric.columns):
-        # Some AP rules count the precision below the smallest recall as 0
+        # Some AP rules count the precision below the smallest recall as 0, so that AP is low if the
+        # curve starts at a high recall
         run = Evaluation(options.protocol, name="maps", records=examination.measured)
         if line := late_starts_note([run], name):
             findings.note = f"note: of the {counted(findings.n_measured, 'image')} measured, {line}"

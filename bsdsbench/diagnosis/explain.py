@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import inf
@@ -22,7 +22,7 @@ import numpy as np
 
 from bsdsbench.arguments import given_number, kind_of_value
 from bsdsbench.diagnosis import causes
-from bsdsbench.diagnosis.causes import CountingChange
+from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
@@ -128,9 +128,11 @@ def load_run_with_files(
     - "ref:NAME", a URL, or a file: a reference run or a shared run, which has no files.
     - The folder of a saved run. The maps and, unless `gt_dir` is given, the ground truth are read
       from the folders recorded in it.
-    - Any other folder: maps, which are evaluated with the ground truth in `gt_dir`.
+    - Any other folder: maps, which are evaluated by `metric` with the ground truth in `gt_dir`,
+      `protocol` and further `options` of `evaluate`.
 
-    Raises DataError if a folder of maps is given without `gt_dir`, or if files cannot be read.
+    Raises DataError if a folder of maps is given without `gt_dir`, or if a saved run or its files
+    cannot be read.
     """
     folder = Path(run)
     if str(run).startswith(REF_PREFIX) or is_address(run) or folder.is_file():
@@ -360,36 +362,22 @@ class Search:
 
         A published number may differ from the run's score because it was computed by another rule
         for ODS, OIS or AP, or is another column of the metric, such as "ece_mean" for "ece". A way
-        that changes no score with a target is left out.
+        that changes no score with a target (a published number) is left out.
 
-        setting : the change under which all images were counted, or NO_CHANGE
+        setting : the change of a setting under which the images were counted, or NO_CHANGE
+        counts : the counts of all images under this setting
         scores : the scores computed from these counts by the run's own rules
         """
-        others = list(causes.iterate_other_columns(self.metric, self.targets, scores))
-        protocol = setting.on(self.run.protocol)
-        if registry.with_curve([self.metric.name], protocol):
-            opt = self.metric.options_of(protocol)
-            stack = self.metric.stack(counts)  # name of a count -> its values for all images
-            n = len(counts)
-            # Weights (samples, images): one sample of all images, and N samples of a single image
-            all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
-            run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
-            image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
-            run_curve = run_curves[0]
-            # Some AP rules need the point at threshold 0, where every pixel is predicted. If a
-            # boundary run's own counts lack it, and AP has a target, count it from the ground truth
-            extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
-            are_boundaries = self.metric.reads == "annotators" and "matches" in stack
-            lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
-            if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
-                extended = causes.add_whole_image(self.sources, protocol, run_curve, stack)
-            others += causes.iterate_rules(run_curve, image_curves, extended)
-        for other in others:
+        other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
+        other_rules = self._apply_other_rules(setting, counts)
+        for other in (*other_columns, *other_rules):
             changed = {**scores, **other.scores}
             differences = [abs(changed[target] - scores[target]) for target in self.targets]
             # The comparison is False for NaN, an undefined score, which so counts as no change
             if not any(difference > ROUNDING_ERROR for difference in differences):
                 continue
+            # A trial has a kind, "reading" (a rule or column) or "setting", and `who`, the programs
+            # that do so
             if setting is NO_CHANGE:
                 self.record_trial(other.label, "reading", changed, who=other.who)
             else:  # two causes of a difference: the setting and the rule
@@ -397,13 +385,43 @@ class Search:
                 who = "; ".join(filter(None, (setting.who, other.who)))
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
+    def _apply_other_rules(
+        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
+    ) -> Iterator[OtherScores]:
+        """Yield ODS, OIS and AP by every rule that programs use, such as an interpolated ODS.
+
+        Nothing is yielded if the metric has no precision-recall curve.
+
+        setting : the change under which the images were counted, or NO_CHANGE for the run itself
+        counts : the counts of all images under this setting
+        """
+        protocol = setting.on(self.run.protocol)
+        opt = self.metric.options_of(protocol)
+        if not registry.with_curve([self.metric.name], protocol):
+            return
+        stack = self.metric.stack(counts)  # name of a count -> its values for all images
+        n = len(counts)
+        # Weights (samples, images): one sample of all images, and N samples of a single image
+        all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
+        run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
+        image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
+        run_curve = run_curves[0]
+        # Some AP rules need the point at threshold 0, where every pixel is predicted. If a boundary
+        # run's own counts lack it, and AP has a target, it is counted from the ground truth.
+        extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
+        are_boundaries = self.metric.reads == "annotators" and "matches" in stack
+        lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
+        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
+            extended = causes.add_whole_image(self.sources, protocol, run_curve, stack)
+        yield from causes.iterate_rules(run_curve, image_curves, extended)
+
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, the nearest to the targets first (best-first search).
 
         Each setting is counted on 2 images, then on 6 and on 25 (SUBSET_SIZES), and finally on all.
-        The setting whose scores, estimated from the images counted so far, have the smallest gap
-        from the targets is counted next, but every setting is counted on 2 images before any is
-        counted on more.
+        Its gap is the largest difference between a target and a score, which is estimated from the
+        images counted so far. The setting with the smallest gap is counted next, but every setting
+        is counted on 2 images before any is counted on more.
 
         The search ends when time runs out. Once a trial reaches the targets, it also ends when no
         other setting has a gap within half a unit of the last decimal. A setting is dropped if an
@@ -418,6 +436,7 @@ class Search:
         n_counted = dict.fromkeys(waiting, 0)  # number of images counted so far
         gap_by_label: dict[str, float] = {}
         while waiting and self.seconds_left > 0:
+            # The smallest gap; -inf for a setting that was not counted yet, so that it comes first.
             # Of equal gaps, that of the setting that has waited longest
             setting = min(waiting, key=lambda change: gap_by_label.get(change.label, -inf))
             waiting.remove(setting)
@@ -431,14 +450,7 @@ class Search:
                 if self.seconds_left <= 0:
                     self.not_tried.append(setting)
                 continue
-            scores = self.compute_scores(counts, setting.on(self.run.protocol))
-            if not is_exact:
-                # Estimate the scores on all images by the change on those counted: if the run has
-                # 0.700, and these rise from 0.650 to 0.660 under the setting, it is 0.710
-                of_run = [self.run_counts[k] for k in indices]
-                before = self.compute_scores(of_run, self.run.protocol)
-                defined = scores.keys() & before.keys() & self.run_scores.keys()
-                scores = {t: self.run_scores[t] + scores[t] - before[t] for t in defined}
+            scores = self._estimate_scores(setting, counts, indices)
             if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
                 # No target's score changes: forget the trial on fewer images
                 self.trials.pop(setting.label, None)
@@ -455,6 +467,22 @@ class Search:
         if self.seconds_left <= 0:
             self.not_tried += waiting
         return gap_by_label
+
+    def _estimate_scores(
+        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]], indices: Sequence[int]
+    ) -> dict[str, float]:
+        """Estimate the scores on all images under a setting from its counts of some images.
+
+        The estimate is the run's score on all images, plus the change of the score on the images
+        `indices`, whose `counts` are given. If the run has 0.700 on all images, and these rise from
+        0.650 to 0.660 under the setting, it is 0.710. It is exact if these are all images.
+        """
+        scores = self.compute_scores(counts, setting.on(self.run.protocol))
+        if len(indices) == len(self.ids):
+            return scores
+        before = self.compute_scores([self.run_counts[k] for k in indices], self.run.protocol)
+        defined = scores.keys() & before.keys() & self.run_scores.keys()
+        return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
 
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images, given by their indices, under a setting, and return the counts of each.

@@ -64,8 +64,8 @@ class Trial:
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials by how likely they are to explain the targets.
 
-    Trials that reach the targets come first, sorted by the number of changes, the kind and the gap.
-    The other trials follow, sorted by gap.
+    Trials that reach the targets come first, sorted by the number of changes, the kind (in the
+    order of LIKELY_FIRST) and the gap. The other trials follow, sorted by gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -126,8 +126,12 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as text that can be pasted into a paper or an issue.
 
-        It names any published results that equal the targets, and the trials that reach them or, if
-        none does, the nearest one that was counted on all images.
+        It names any published results that equal the targets, and then says one of the following:
+
+        - the unchanged run reaches the targets
+        - one change reaches them, with the scores before and after, and the programs that make it
+        - several changes reach them, so that the cause is not identified; it lists all of them
+        - no change reaches them; it names the nearest one that was counted on all images
         """
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())

@@ -30,7 +30,14 @@ VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below thi
 
 
 def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
-    """Return the codes (keys of `checks.CHECKS`) of problems of a map that are slow to find.
+    """Return the codes of those problems of a boundary map that are slow to find.
+
+    - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
+    - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
+      does not thin at all
+    - "raw": the lines are broad, but the protocol does not apply NMS
+    - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
+      ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
     """
@@ -51,6 +58,7 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
     soft = maps.pred.soft
     if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
         values = soft[(soft > 0) & (soft < 1)]
+        # The nearest multiples of 1/100, rounded to the dtype of the map
         nearest_hundredths = np.round(values.astype(np.float64), 2).astype(values.dtype)
         if values.size and np.mean(values == nearest_hundredths) > ROUNDED_SHARE:
             codes.add("grid-values")
@@ -136,21 +144,30 @@ class Displacement(NamedTuple):
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
-    """Find the common displacement of all maps from the ground truth, in fractions of a pixel.
+    """Find the common displacement of all maps from the ground truth.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
     both (H, W). Returns None if their correlation, averaged over the images, is below
-    LEAST_CORRELATION at every shift, and (0, 0) if it is largest at the largest shift.
+    LEAST_CORRELATION at every shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    if surface.max() < LEAST_CORRELATION:
-        return None
+    return _locate_peak(surface) if surface.max() >= LEAST_CORRELATION else None
+
+
+def _locate_peak(surface: F8) -> Displacement:
+    """Return the sub-pixel displacement at the peak of a correlation surface, minus 0.5 pixels.
+
+    surface : (2 * REACH + 1, 2 * REACH + 1), where entry [REACH + dy, REACH + dx] is the
+        correlation of map and ground truth at a displacement of dy rows and dx columns
+
+    In each axis, the peak is the vertex of the parabola through the largest entry and its two
+    neighbours. 0.5 is subtracted because boundaries drawn from label maps lie half a pixel above
+    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border, where
+    it has no two neighbours.
+    """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if y in (0, 2 * REACH) or x in (0, 2 * REACH):
-        return Displacement(0.0, 0.0)  # the largest entry has no two neighbours
-    # In each axis, the peak is the vertex of the parabola through the largest entry and its two
-    # neighbours. Boundaries drawn from label maps lie half a pixel above and to the left of the
-    # true edge
+        return Displacement(0.0, 0.0)
     rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
     columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
     return Displacement(float(rows), float(columns))
