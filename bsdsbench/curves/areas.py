@@ -41,10 +41,6 @@ _ROUNDING = 1e-6
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
     """Return the area under a PR curve by a named rule. Without points it is 0.
 
-    Raises DataError if the rule is unknown, if a value is outside [0, 1], or if recall both rises
-    and falls (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above
-    0, or if false positives decrease as recall rises.
-
     Parameters
     ----------
     precision, recall : array_like
@@ -62,6 +58,13 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
           between the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": the mean over 11 or 101 evenly spaced recall levels in [0, 1] of
           the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
+
+    Raises
+    ------
+    DataError
+        If the rule is unknown, if a value is outside [0, 1], or if recall both rises and falls
+        (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or
+        if false positives decrease as recall rises.
 
     Examples
     --------
@@ -84,27 +87,36 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if rule == "step":
         return float(np.sum(np.diff(r, prepend=0) * p))
     if rule == "davis-goadrich":
-        has_tp = r > 0
-        # The area is the same for any number of positives. With 1, TP equals recall
-        p, tp = p[has_tp], r[has_tp]
-        if (p == 0).any():
-            raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
-        fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
-        # Where FP decreases only by rounding, it is raised to the largest FP before it
-        largest_fp_so_far = np.maximum.accumulate(fp)
-        falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * (tp / p)
-        fp = np.where(falls_by_rounding, largest_fp_so_far, fp)
-        return davis_goadrich_area(tp, fp, positives=1)
+        return _count_linear_area(p, r)
     recall_levels = np.arange(11) / 10 if rule == "11-point" else np.arange(101) / 100
     return float(largest_precision_from(p, r, recall_levels).mean())
+
+
+def _count_linear_area(precision: F8, recall: F8) -> float:
+    """Return the area under a PR curve, by rising recall, with counts linear between its points.
+
+    Points with a recall above 0 are converted to counts for `davis_goadrich_area`, which raises
+    DataError if false positives decrease. The area is the same for any number of positives. The
+    number 1 is used, so that TP equals recall.
+    """
+    has_tp = recall > 0
+    p, tp = precision[has_tp], recall[has_tp]
+    if (p == 0).any():
+        raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
+    fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
+    predicted = tp / p
+    # Where FP decreases only by rounding, it is raised to the largest FP before it
+    largest_fp_so_far = np.maximum.accumulate(fp)
+    falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
+    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), positives=1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
     """Return the exact area under a PR curve whose counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision extends to recall
-    0. False positives that come before, at (0, FP), lower the area. No area is added beyond the
-    last point. Without points the area is 0.
+    0. Leading points (0, FP) are kept: false positives ranked before all positives lower the area.
+    No area is added beyond the last point. Without points the area is 0.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -384,8 +396,9 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
     Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
-    positives. Without negatives, ROC areas are NaN, and PR areas that need both totals are 1, as
-    precision is.
+    positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
+    if one is outside [0, 1]. Without negatives, ROC areas are NaN, and PR areas that need both
+    totals are 1.
     """
     merged = rank(samples, "merge")  # counts at each distinct score
     p, n = merged.positives, merged.negatives
@@ -406,8 +419,9 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     areas["VLFeat ap_interp_11"] = vlfeat_curve.ap_11  # mean over 11 recall levels
     areas["VLFeat roc auc"] = roc_from_ranking(each_sample).auc
     areas |= _development_kit_areas(samples)
-    achievable = auccalculator = 1.0
+    achievable = auccalculator = 1.0  # without negatives, precision is 1 everywhere
     if n:
+        # By mixing the classifiers at two thresholds at random: the convex hull in ROC space
         achievable = auc_pr(*achievable_pr(merged.fp / n, merged.tp / p, p, n))
         auccalculator = auccalculator_areas(merged.tp, merged.fp, p, n).pr
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)

@@ -72,14 +72,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """Convert PR points to ROC points, by FP = TP (1/precision - 1).
+    """Convert PR points to ROC points.
 
-    At recall 0, the FPR is unknown and becomes NaN. As an exception, the conventional point (recall
-    0, precision 1) becomes (0, 0).
-
-    Raises DataError if a precision or recall is outside [0, 1], or if a total is not above 0. Also
-    if a point is impossible with these totals: precision 0 at a recall above 0, or more false
-    positives than negatives.
+    False positives are computed as FP = TP (1/precision - 1). At recall 0 they are unknown, so the
+    FPR is NaN. As an exception, the conventional point (recall 0, precision 1) becomes (0, 0).
 
     Parameters
     ----------
@@ -87,6 +83,13 @@ def pr_to_roc(
         Points, float64 (K,) each. At recall 0, precision may be NaN, as `roc_to_pr` returns it.
     positives, negatives : float
         Number of samples of each class.
+
+    Raises
+    ------
+    DataError
+        If a precision or recall is outside [0, 1], or if a total is not above 0. Also if a point is
+        impossible with these totals: precision 0 at a recall above 0, or more false positives than
+        negatives.
 
     Examples
     --------
@@ -256,11 +259,9 @@ def dominates(
     """Return True if curve `a` is nowhere below curve `b`. A curve dominates itself.
 
     ROC curves are extended to (0, 0) and (1, 1). PR curves are extended from their first point to
-    recall 0 at constant precision, and are compared up to the smaller of their last recalls.
-
-    Raises DataError if a PR curve has no point with a recall above 0, if FPR or recall both rises
-    and falls along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap
-    within the range.
+    recall 0 at constant precision, and are compared up to the smaller of their last recalls. A
+    curve dominates another in ROC space exactly if it does in PR space (Davis and Goadrich 2006,
+    theorem 3.2).
 
     Parameters
     ----------
@@ -275,6 +276,13 @@ def dominates(
     lines : str
         How PR points are joined: "counts" (counts change linearly, which is correct) or "straight"
         (straight lines in PR space, as in printed figures). It has no effect in ROC space.
+
+    Raises
+    ------
+    DataError
+        If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
+        along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap within
+        the range.
 
     Examples
     --------
@@ -322,25 +330,7 @@ def crossings(
     >>> crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    x, height_a, height_b, difference = _heights(a, b, space, within, lines)
-    sign = np.sign(difference)
-    crossing_points = []  # (x, height) of each
-    for i, j in pairwise(np.flatnonzero(sign).tolist()):  # between them the curves are equal
-        if sign[i] == sign[j]:
-            continue
-        if j > i + 1:
-            crossing_points.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:
-            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
-            # from below, so the other has the larger of the heights at i
-            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
-            meeting_height = min if falls else max
-            crossing_points.append((x[i], meeting_height(height_a[i], height_b[i])))
-        else:
-            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
-            crossing_height = height_a[i] + share * (height_a[j] - height_a[i])
-            crossing_points.append((x[i] + share * (x[j] - x[i]), crossing_height))
-    x, height = np.array(crossing_points, np.float64).reshape(-1, 2).T
+    x, height = _crossings_of_heights(_heights(a, b, space, within, lines))
     if space == "roc":
         return ROCPoints(fpr=x, tpr=height)
     if lines == "straight":
@@ -364,13 +354,42 @@ class _Heights(NamedTuple):
     difference: F8  # a - b; 0 if equal up to rounding
 
 
+def _crossings_of_heights(heights: _Heights) -> _Polyline:
+    """Return the points at which two polylines cross, from left to right.
+
+    They cross where the difference of their heights changes its sign from one nonzero entry of
+    `heights` to the next. Between two entries both are straight. If the polylines are equal between
+    the nonzero entries, the first point at which they are equal is the crossing.
+    """
+    x, height_a, height_b, difference = heights
+    sign = np.sign(difference)
+    crossing_points = []  # (x, height) of each
+    for i, j in pairwise(np.flatnonzero(sign).tolist()):
+        if sign[i] == sign[j]:
+            continue
+        if j > i + 1:  # the polylines are equal between i and j
+            crossing_points.append((x[i + 1], height_a[i + 1]))
+        elif x[i] == x[j]:
+            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
+            # from below, so the other has the larger of the heights at i
+            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
+            meeting_height = min if falls else max
+            crossing_points.append((x[i], meeting_height(height_a[i], height_b[i])))
+        else:
+            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
+            crossing_height = height_a[i] + share * (height_a[j] - height_a[i])
+            crossing_points.append((x[i] + share * (x[j] - x[i]), crossing_height))
+    return _Polyline(*np.array(crossing_points, np.float64).reshape(-1, 2).T)
+
+
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at each x at which one of them has a corner.
+    """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
 
-    `within` is the range of x, which is FPR or recall. In PR space it ends where the shorter curve
-    ends.
+    x is FPR or recall, and `within` is its range. In PR space the range ends where the shorter
+    curve ends, and `lines` tells how points are joined: with "counts" that change linearly, or by
+    "straight" lines. A difference of the heights that is within rounding becomes 0.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -382,6 +401,7 @@ def _heights(
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
+    # A line may be vertical at a position, so there is a height left and one right of each
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
     largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
@@ -393,8 +413,9 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
-    They are in the order of `_Heights`, (2n - 2,): right of position 0, left of position 1, right
-    of position 1, ..., left of the last position.
+    The two heights at a position differ if the polyline is vertical there. They are returned in
+    this order, (2n - 2,): right of position 0, left of position 1, right of position 1, ..., left
+    of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical
@@ -402,7 +423,8 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     last = np.searchsorted(line.x, grid, side="right") - 1
     from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
     from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
-    return np.ravel(np.c_[from_left, from_right])[1:-1]
+    both = np.ravel(np.c_[from_left, from_right])  # left and right of each position in turn
+    return both[1:-1]  # not left of the first position, and not right of the last
 
 
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:

@@ -131,7 +131,7 @@ class CurvePoints(TabularCurve):
     def auc(self) -> float:
         """Area under the ROC points by the trapezoidal rule, with (0, 0) and (1, 1) added.
 
-        It is NaN unless `is_curve`.
+        It is NaN if a rate decreases from point to point, so that no line joins the points.
         """
         if not self.is_curve:
             return float("nan")
@@ -195,12 +195,13 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
         curve = along_curve(curve)  # by descending threshold
         if isinstance(curve, PRResult) == (axes == "pr"):
             return curve
+        # The counts of the curve, from which the other kind of curve is computed
         ranking = Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
         return pr_from_ranking(ranking) if axes == "pr" else roc_from_ranking(ranking)
     if axes != "pr":
         return points_of(curve)
     if isinstance(curve, PRPoints):
-        return _from_pr_points(curve)
+        return _from_pr_points(curve)  # CurvePoints, with NaN for what is unknown
     if isinstance(curve, PRCurve):
         if curve.precision.ndim > 1:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
@@ -221,7 +222,7 @@ def points_of(curve: AnyCurve) -> CurvePoints:
     if isinstance(curve, ROCPoints):
         return CurvePoints.of_rates(fpr=curve.fpr, tpr=curve.tpr)
     if isinstance(curve, PRResult | ROCResult):
-        roc = to_space(curve, "roc")
+        roc = to_space(curve, "roc")  # a PRResult becomes the ROCResult of the same counts
         assert isinstance(roc, ROCResult)
         precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
         totals = roc.positives, roc.negatives
@@ -249,8 +250,14 @@ def _from_pr_points(points: PRPoints) -> CurvePoints:
     """Convert PR points to CurvePoints, sorted by recall. FPR, thresholds and totals are NaN."""
     order = np.argsort(points.recall, kind="stable")
     unknown = np.full(points.recall.size, np.nan)
-    precision, recall = points.precision[order], points.recall[order]
-    return CurvePoints(precision, recall, unknown, unknown, math.nan, math.nan)
+    return CurvePoints(
+        precision=points.precision[order],
+        tpr=points.recall[order],
+        fpr=unknown,
+        thresholds=unknown,
+        positives=math.nan,
+        negatives=math.nan,
+    )
 
 
 class Meeting(NamedTuple):
@@ -267,9 +274,10 @@ class Meeting(NamedTuple):
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
-    If axes="pr" and the class totals of the curves differ, the curves are compared in PR space,
-    otherwise in ROC space, extended to (0, 0) and (1, 1). With equal totals, both give the same
-    relation (Davis and Goadrich 2006, theorem 3.2).
+    The result has `relation` ("first", "second", "neither" or "equal": the curve that is above the
+    other) and `places` (the crossings). If axes="pr" and the class totals of the curves differ,
+    the curves are compared in PR space, otherwise in ROC space, extended to (0, 0) and (1, 1). With
+    equal totals, both give the same relation (Davis and Goadrich 2006, theorem 3.2).
 
     Examples
     --------
@@ -285,13 +293,16 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
         roc_a, roc_b = ROCPoints(a.fpr, a.tpr), ROCPoints(b.fpr, b.tpr)
         fpr, tpr = crossings(roc_a, roc_b)
         return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
-    pr_a, pr_b = (
-        PRPoints(curve.precision[is_defined], curve.recall[is_defined])
-        for curve, is_defined in ((a, ~np.isnan(a.precision)), (b, ~np.isnan(b.precision)))
-    )
+    pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
     precision, recall = crossings(pr_a, pr_b, space="pr")
     places = _from_pr_points(PRPoints(precision, recall))  # FPR is unknown
     return Meeting(relation(pr_a, pr_b, space="pr"), places)
+
+
+def _defined_pr_points(curve: CurvePoints) -> PRPoints:
+    """Return precision and recall of the points with defined precision."""
+    is_defined = ~np.isnan(curve.precision)
+    return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -315,15 +326,18 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m. A
-    quantile is often the midpoint of two scores, so the highest scores may exceed all thresholds.
-    No point without predictions is added. TPR is NaN without positives, FPR without negatives.
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m.
+    Quantiles between two scores are interpolated linearly, and those beyond the ends are the
+    smallest and largest score. A quantile is often the midpoint of two scores, so the highest
+    scores may exceed all thresholds. No point without predictions is added.
 
     Parameters
     ----------
-    targets, scores : array_like
-        (n,) each, finite. A target is the positive fraction of a row, clipped to [0, 1] or, if
-        instance_count is given, its number of positives, limited to the row's instance count.
+    targets : array_like
+        (n,), the positive fraction of each row, clipped to [0, 1]. If instance_count is given, the
+        number of positives in each row, limited to the row's instance count.
+    scores : array_like
+        (n,), finite.
     num_thresholds : int or None
         T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
         duplicates. The default is the number of distinct scores, but at most 100. If it is 0 or 1,
@@ -334,6 +348,12 @@ def threshold_curve(
         If False, rows with score >= threshold are predicted positive. If True, rows with score >
         threshold are, and the smallest score is not a threshold (as in the copy in section 6.3 of
         the 2013 note).
+
+    Returns
+    -------
+    ThresholdCurve
+        Points by descending threshold. TPR is NaN without positives, FPR without negatives. Without
+        rows there are no points.
 
     Examples
     --------
@@ -358,11 +378,12 @@ def threshold_curve(
             raise DataError("instance_count: expected numbers, 0 or more")
         instances = np.broadcast_to(instances, s.size)
         positive_instances = np.minimum(positive_instances, instances)
+    # Quantiles i / T of the scores for i = 1 .. T - 1, by Hazen's definition
     distinct = np.unique(s)
     if num_thresholds is None:
         num_thresholds = min(distinct.size, 100)
     quantiles = _hazen_quantiles(s, whole_number(num_thresholds, "num_thresholds"))
-    smallest = distinct[:0] if strict else distinct[:1]
+    smallest = distinct[:0] if strict else distinct[:1]  # also empty without scores
     thresholds = np.unique(np.r_[smallest, quantiles])[::-1]  # descending
     by_falling_score = np.argsort(-s, kind="stable")
     # The number of rows predicted positive at each threshold, in order of falling score

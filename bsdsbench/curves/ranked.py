@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -285,7 +285,9 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the PR curve and its areas from the counts at each threshold.
 
-    `interpolate` and `prior` (`normalize_prior`) are those of `pr`.
+    If `interpolate` is True, each precision is replaced by the largest one at this or a higher
+    recall. `prior` is the fraction of positives that precision is computed for, in [0, 1]; None for
+    that of the samples. Without positives, the areas are NaN.
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -297,17 +299,26 @@ def pr_from_ranking(
     if p:
         auc = trapezoids(recall, precision)
         ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
-        # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
-        # ensures that no level is missed by rounding errors; -(-a // b) rounds up
-        smallest_tp = -(-np.arange(11) * p // 10)
-        first_point = np.searchsorted(ranking.tp, smallest_tp)  # that reaches each level
-        first_point = first_point[first_point < tp.size]  # other levels count as 0
-        largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
-        ap_11 = float(largest_from[first_point][::-1].sum() / 11)  # from high to low recall
+        ap_11 = _eleven_point_ap(ranking.tp, precision, p)
     share_of_positives = p / (p + n) if p + n else np.nan
     chance = share_of_positives if prior is None else float(prior)
     fields = _shared_fields(ranking, recall=recall, precision=precision)
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
+
+
+def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
+    """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
+
+    The points are sorted by ascending recall. A level that the curve does not reach counts as 0.
+    """
+    # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
+    # ensures that no level is missed by rounding errors; -(-a // b) rounds up
+    smallest_tp = -(-np.arange(11) * positives // 10)
+    first_point = np.searchsorted(tp, smallest_tp)  # that reaches each level
+    first_point = first_point[first_point < tp.size]
+    largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
+    largest_at_levels = largest_from[first_point]
+    return float(largest_at_levels[::-1].sum() / 11)  # summed from high to low recall
 
 
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
@@ -353,28 +364,49 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     auc = eer = eer_threshold = np.nan
     if p and n:
         auc = _roc_area(ranking, plot)
-        # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
-        crossed = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
-        if crossed < tpr.size:
-            eer_threshold = float(ranking.thresholds[crossed])
-            tpr_before, tnr_before = tpr[crossed - 1], 1 - fpr[crossed - 1]
-            tpr_rise = tpr[crossed] - tpr_before
-            tnr_fall = tnr_before - (1 - fpr[crossed])
-            if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
-                rise = tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)  # to crossing
-                eer = float(1 - (tpr_before + rise))
-            else:  # one rate changes, and crosses the other
-                eer = float(1 - (tnr_before if tpr_rise else tpr_before))
+        eer, eer_threshold = _find_equal_error(tpr, fpr, ranking.thresholds)
     fields = _shared_fields(ranking, tpr=tpr, fpr=fpr)
     return ROCResult(**fields, auc=auc, eer=eer, eer_threshold=eer_threshold, plot=plot)
+
+
+class _EqualError(NamedTuple):
+    """The equal error rate, and the first threshold at which TPR >= TNR; NaN if there is none."""
+
+    rate: float
+    threshold: float
+
+
+def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
+    """Find where a ROC curve, by descending threshold, crosses the line TPR = TNR.
+
+    The crossing lies between the last point with TPR < TNR and the next point. If only one rate
+    changes there, the error rate is 1 minus the other rate. If both change, they are interpolated
+    linearly. Error rate and threshold are NaN if TPR < TNR at all points.
+    """
+    # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
+    after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
+    if after == tpr.size:
+        return _EqualError(np.nan, np.nan)
+    before = after - 1
+    tpr_before, tnr_before = tpr[before], 1 - fpr[before]
+    tpr_rise = tpr[after] - tpr_before
+    tnr_fall = tnr_before - (1 - fpr[after])
+    if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
+        tpr_at_crossing = tpr_before + tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)
+        rate = 1 - tpr_at_crossing
+    elif tpr_rise:
+        rate = 1 - tnr_before
+    else:
+        rate = 1 - tpr_before
+    return _EqualError(float(rate), float(thresholds[after]))
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
     """Return the area under a ROC curve on the axes `plot`, such as "fptp" (x FPR, y TPR).
 
-    Neither class may be missing. The rate on the y axis decides the area, see `roc`. All four areas
-    follow from that under the points (FP, TP), which is summed in integers, so that nothing is
-    rounded before the final divisions.
+    Neither class may be missing. The rate on the y axis decides the area: of TPR or FNR as FPR
+    rises, or of FPR or TNR as TPR rises. All four follow from the area under the points (FP, TP),
+    which is summed in integers, so that nothing is rounded before the final divisions.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
@@ -394,7 +426,8 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
         "tn": last_tp / p - area_of_fpr,
         "fp": area_of_fpr,
     }
-    return area_by_rate_of_y[plot[2:]]
+    y_rate = plot[2:]
+    return area_by_rate_of_y[y_rate]
 
 
 def parse_variant(name: str) -> Variant:

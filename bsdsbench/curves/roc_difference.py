@@ -50,9 +50,6 @@ def delong(
 ) -> DeLongResult:
     """Test whether the areas under the ROC curves of two scores of the same samples differ.
 
-    Raises DataError if there are fewer than two positives or two negatives, if all samples of a
-    class are in one cluster, or if `level` is out of range.
-
     Parameters
     ----------
     labels : array_like
@@ -67,6 +64,12 @@ def delong(
     clusters : array_like or None
         (n,), the cluster of dependent samples (such as one patient) that each sample belongs to. If
         None, all samples are independent.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two positives or two negatives, if all samples of a class are in one
+        cluster, or if `level` is out of range.
 
     References
     ----------
@@ -91,8 +94,8 @@ def delong(
         raise DataError(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
-    # For both scores, the fraction of the negatives that score below each positive, and of the
-    # positives that score above each negative. An area is the mean of either
+    # For both scores, the fraction of the negatives that score below each positive, (2, positives),
+    # and of the positives that score above each negative, (2, negatives). An area is their mean
     above, below = np.empty((2, n_positive)), np.empty((2, n_negative))
     for k, (_, _, s) in enumerate(samples):
         # The rank of a sample among all samples minus its rank in its own class is the number of

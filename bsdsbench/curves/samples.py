@@ -109,12 +109,14 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     `ratios` are precision or FPR, and `name` is their name in the warning. `recalls` are recall or
     TPR. A point is undefined if its ratio is NaN and its recall is 0.
 
-    Returns both flat arrays. The caller's checks refuse those of different sizes and inner NaN.
+    Returns both arrays, flattened. The checks of the caller refuse arrays of different sizes, which
+    are returned whole, and NaN between the ends, which is kept.
     """
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
     defined = np.flatnonzero(~(np.isnan(x) & (y == 0)))
+    # slice(0) keeps no point at all
     kept = slice(defined[0], defined[-1] + 1) if defined.size else slice(0)
     n_left_out = x.size - x[kept].size
     if n_left_out:
@@ -270,7 +272,10 @@ def rank(
 
 
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total`, which must not be below it, or the number of members of a class."""
+    """Return `total` or, if it is None, the number of members of a class.
+
+    Raises DataError with `name` in its message if `total` is below the number of members.
+    """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
