@@ -35,7 +35,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     """Convert an array, a nested sequence, a tensor or a list of these to a NumPy array of numbers.
 
     Half-precision tensors become float32, and the byte order becomes native. The data are copied
-    only if necessary. Raises DataError, also for masked arrays and more than MAX_GIVEN numbers.
+    only if necessary. Raises DataError for a masked array, for values that are not numbers, and for
+    more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -64,7 +65,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert a number, a nested sequence of numbers or an array to an array of `dtype`.
 
-    The data are copied only if necessary.
+    The data are copied only if necessary. Raises DataError for a masked array and for values that
+    are not numbers.
     """
     _refuse_mask(value, what)
     convertible: Any = value
@@ -78,7 +80,11 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Convert an iterable, other than text, bytes, a mapping or a masked array, to a list."""
+    """Convert an iterable to a list.
+
+    Raises DataError if the value is text, bytes, a mapping or a masked array, or is not iterable.
+    The message names the value by `what`, and says what was `expected`.
+    """
     _refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
@@ -103,7 +109,10 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path; DataError if it is empty, bytes or has a NUL."""
+    """Convert text or a path object to a Path.
+
+    Raises DataError for any other value, and for a path that is empty, bytes or has a NUL.
+    """
     path: Any = value
     if not is_path(path):
         raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text")

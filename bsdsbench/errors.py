@@ -111,9 +111,10 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 
 
 class DataError(ValueError):
-    """Input that cannot be evaluated. Each problem becomes a line of the message.
+    """Input that cannot be evaluated.
 
-    `fix` suggests remedies for problems given as text.
+    Each problem becomes one short, printable line of the message. `fix` suggests remedies for
+    problems given as text.
 
     >>> error = DataError("", ["a.png: one", "b.png: two"])
     >>> len(error.problems)

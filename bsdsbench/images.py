@@ -64,7 +64,7 @@ class ImageParts:
 
         All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
         not validated. `evidence` has properties of the values in the files, for checks of a whole
-        set.
+        set. Raises DataError, which names the part, for an unknown or invalid part.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -105,7 +105,10 @@ class ImageParts:
     def _set_parts(
         self, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> None:
-        """Store validated parts, also as attributes; ShapeError unless all maps have one size."""
+        """Store validated parts, also as attributes, after checking that all maps have one size.
+
+        Raises ShapeError, which names the part, if a map differs in size from the first one.
+        """
         shape = (0, 0)
         for name, value in parts.items():
             if name in ("lines", "photo"):  # a photo may have another size
@@ -260,7 +263,10 @@ class Prediction(ImageParts):
         return words.get(self.soft.dtype.name, "float")
 
     def boundary_map(self) -> Map:
-        """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`."""
+        """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`.
+
+        Raises MissingPartError if the prediction has neither.
+        """
         if self.kind != "ucm2":
             return self.soft
         # The pixels of the official boundaryBench; contiguous, because counting goes row by row
@@ -530,7 +536,8 @@ def annotated_masks(gt: GroundTruth) -> Bool:
 def binary_map(values: Map, what: str) -> Bool:
     """Convert a map of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    If the map is uint8 with values 0 and 1, the result is a view of it.
+    Raises DataError for other values; `what` names the map in the message. If the map is uint8 with
+    values 0 and 1, the result is a view of it.
     """
     if values.dtype == bool:
         return values

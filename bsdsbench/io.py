@@ -128,7 +128,11 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse a JSON document in UTF-8, with or without a byte order mark, and without NaN."""
+    """Parse a JSON document in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if it has too many bytes or values, is not valid JSON in UTF-8, or contains
+    NaN or an infinite number.
+    """
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -138,7 +142,10 @@ def parse_json(data: bytes) -> Any:
 
 
 def as_json(content: object) -> str:
-    """Return a value as the text of a JSON file, indented; ValueError for NaN and infinity."""
+    """Return a value as the text of a JSON file, indented and with a final line break.
+
+    Raises ValueError if the value contains NaN or an infinite number.
+    """
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -161,7 +168,10 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Parse a TOML document in UTF-8, with or without a byte order mark."""
+    """Parse a TOML document in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if it exceeds MAX_TOML_BYTES or is not valid TOML in UTF-8.
+    """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -226,7 +236,9 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
 
     The content (a str in UTF-8) is first written to a hidden file ".NAME.*.part" in the same
     folder, which then replaces the target, or is deleted on failure. Missing folders are created.
-    If `durable` is True, the data are flushed to the disk. An OSError names the target.
+    If `durable` is True, the data are flushed to the disk.
+
+    Raises OSError, with the target as its file name, if the file cannot be written.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -284,7 +296,9 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock on the folder `out`, which is created if necessary, during the `with` block.
 
     The lock is the file ".lock" in the folder. A thread that holds the lock may acquire it again.
-    Raises RunLockedError if another process still holds the lock after `wait` seconds.
+
+    Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError if
+    the file system does not support locks, and OSError if the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 

@@ -113,8 +113,8 @@ class MetricCase:
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Assert that two nested mappings of scores are equal, with NaN equal to NaN.
 
-    Keys in only one mapping are ignored, because a run has no scores for a class that does not
-    occur, but at least one key must be shared.
+    The leaves are arrays, numbers and curves. Keys in only one mapping are ignored, because a run
+    has no scores for a class that does not occur, but at least one key must be shared.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -128,7 +128,10 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a score for the metric's columns that it has, without n_images."""
+    """Return the values of a score for the metric's columns, by column key, without n_images.
+
+    Columns that the score lacks are left out.
+    """
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -248,9 +248,13 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    Images on which the detector failed are left out of the scores. The result also describes the
-    whole data set, all images `ids`, so that the results of several shards can be merged, and the
-    detector, from the contents of run.json, `record`.
+    A shard is a part of the images that one of several processes computes. Images on which the
+    detector failed are left out of the scores. The result also describes the whole data set, all
+    images `ids`, so that the results of several shards can be merged.
+
+    record: the contents of run.json; the fields that identify the detector are stored with the
+        scores.
+    plan: the settings of the call, such as protocol and metrics.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     # The files (map and ground truth) of all images of the data set, also of those without a map:
@@ -277,13 +281,13 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     """Return the contents of run.json for a detector that has not made any maps yet.
 
     `function` is what the user gave: the detector itself, MODULE:FUNCTION, or the name of a
-    baseline. Only MODULE:FUNCTION has a hash of its file.
+    baseline. Only for MODULE:FUNCTION does the record include a hash of the detector's file.
     """
     # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     spec = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     is_baseline = ":" not in spec  # a name such as "canny"
-    file = None
+    file = None  # name and hash of the detector's file, if it has one
     path = getattr(sys.modules.get(named.__module__), "__file__", None)
     if isinstance(function, str) and not is_baseline and path:
         digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=16)
@@ -305,8 +309,10 @@ def _detect(
 
     An image fails if the photo cannot be read, if the detector raises an exception, or if it
     returns something that is not a map. The first successful call is a warm-up: it is not timed,
-    and the call is repeated. The kind of the maps and the times are set in `record`, which is saved
-    before the first map, then about once a second, and at the end even after an error.
+    and the call is repeated.
+
+    record: modified in place: the kind of the maps and the times of the calls are set. It is saved
+        before the first map, then about once a second, and at the end even after an error.
 
     Raises DataError if the detector returns soft maps for some images and labels for others. If the
     user interrupts the run, KeyboardInterrupt is raised again with advice on how to resume.

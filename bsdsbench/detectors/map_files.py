@@ -58,8 +58,9 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, their kind,
     date and times are copied into `record` from run.json.
 
-    Raises DataError if the folder contains maps that bsdsbench did not write, or that these options
-    do not allow for. Warns if maps are kept, but the detector's file has changed.
+    Raises DataError if the folder contains maps that bsdsbench did not write, if it contains maps
+    and neither option is set, or if `resume` is set and the maps were made with a different
+    function, tag or scales. Warns if `resume` is set and the detector's file has changed.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -112,10 +113,13 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     - uint8 or uint16: a soft map, stored unchanged as a PNG
     - bool: a soft map, stored as a PNG of 0 and 255
     - floats in [0, 1]: a soft map, stored as a 16-bit PNG, rounded to 1 / 65535
-    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n
+    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n;
+      refused if they change at most pixels, as soft maps and thin lines do
 
-    A list or tuple of label maps is stored as a .mat file with the cell array `segs`. Raises
-    DataError for anything else.
+    A list or tuple of label maps is stored as a .mat file with the cell array `segs`.
+
+    Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
+    range.
     """
     if isinstance(answer, list | tuple):
         from scipy.io import savemat

@@ -76,7 +76,10 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. `what` describes the file in errors."""
+    """Return the content of a TOML file. `what` describes the file in errors.
+
+    Raises FileFormatError if the file is not valid TOML.
+    """
     data = read_bytes(path, MAX_TOML_BYTES)
     with errors_naming(path, what):
         return parse_toml(data)
@@ -265,7 +268,10 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 @cache
 def defaults_of(kind: type[_T], what: str) -> _T:
-    """Return the cached instance of a frozen attrs class with all fields at their defaults."""
+    """Return the cached instance of a frozen attrs class with all fields at their defaults.
+
+    Raises ProtocolError if a field has no default.
+    """
     return record_of(kind, {}, what)
 
 
@@ -309,7 +315,7 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
     - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, inclusive
     - ".1,.2", "at .1,.2" or a sequence of numbers: exactly these thresholds
 
-    Order and range are not checked here.
+    Raises ProtocolError for any other value. Order and range are not checked here.
     """
     try:
         if isinstance(value, str):

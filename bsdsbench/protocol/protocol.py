@@ -279,9 +279,9 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol with the name of a preset has the values of that preset.
 
-        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's,
-        unless a star at the end of the name ("bsds500*") marks a changed preset. A star is removed
-        if nothing else differs.
+        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's. If
+        anything else differs, ProtocolError is raised, unless a star at the end of the name
+        ("bsds500*") marks a changed preset. A star is removed if nothing else differs.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():

@@ -180,7 +180,8 @@ class Signature:
         - If it describes the run and not the protocol (NO_FIELDS, for example "gt"), the attribute
           of that name is UNKNOWN, or "" for valid, maps and ms, which only some runs have.
 
-        Raises ProtocolError, also if the line was written for another version of the preset.
+        Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
+        line was written for another version of the preset.
         """
         # "|" and "%" in a word are written as %7C and %25
         words = [w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|")]
@@ -298,9 +299,9 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It states the version, the images, "against all annotators" if all of them count, the name
-        of the protocol and, in parentheses, the settings that the signature line includes
-        (`texts`), in words. The matching rule is described together with the tolerance.
+        It states the version, the images, "against all annotators" if all of them count, and the
+        name of the protocol. In parentheses follow the protocol settings that the signature line
+        includes (`texts`), in words. The matching rule is described together with the tolerance.
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
@@ -443,6 +444,9 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
     For example, ap:bsds gives {"ap_rule": "bsds"}. There are two special cases: proto:bsds500.1
     gives {"base": "bsds500"}, the preset to start from, and the text "?" (UNKNOWN) gives only the
     name of a protocol that is not fully known.
+
+    Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
+    written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}  # the field keeps the value of the preset

@@ -94,7 +94,10 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return a task given as a Task, a .toml file, or the name of a task of the package."""
+        """Return a task given as a Task, a .toml file, or the name of a task of the package.
+
+        Raises DataError for an unknown name, and FileFormatError if the file is not valid TOML.
+        """
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)

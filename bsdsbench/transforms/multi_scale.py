@@ -87,19 +87,17 @@ class MultiScale:
     def of(self, detector: Detector) -> Detector:
         """Wrap a detector into one that averages its maps over all scales.
 
-        It raises DataError if `detector` does not return soft maps of the size of its image.
+        The new detector takes an image uint8 (H, W, 3) and returns float64 (H, W) in [0, 1]. If
+        `flip` is True, the average includes the maps of the mirrored image, mirrored back. It
+        raises DataError if `detector` does not return soft maps of the size of its image.
         """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
-            """Return the mean map, (H, W) in [0, 1], over all scales and, if `flip`, mirrored."""
+            """Average the maps over all scales and, if `flip` is True, both orientations."""
             shape = image.shape[:2]
             maps = list[F8]()
             for scale in self.scales:
-                scaled = image
-                if scale != 1:
-                    rows, cols = (max(1, int(np.rint(side * scale))) for side in shape)
-                    resized = resample(image, (rows, cols), self.resize, scale)
-                    scaled = np.clip(np.rint(resized), 0, 255).astype(np.uint8)
+                scaled = self._scale_image(image, scale)
                 scaled_maps = [_detect(detector, scaled)]
                 if self.flip:  # mirrored, then mirrored back
                     scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
@@ -110,11 +108,20 @@ class MultiScale:
 
         return mean_map
 
+    def _scale_image(self, image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:
+        """Resize an image (H, W, 3) by a factor, to at least one row and one column."""
+        if scale == 1:
+            return image
+        rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])
+        resized = resample(image, (rows, cols), self.resize, scale)
+        return np.clip(np.rint(resized), 0, 255).astype(np.uint8)
+
 
 def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
     """Call a detector on an image (H, W, 3) and return its soft map, float64 (H, W) in [0, 1].
 
-    Raises DataError if it returns a map of another size, or labels as in `map_files.encode_map`.
+    Raises DataError if the detector returns a map of another size, or labels: a list, a tuple, or
+    an array of integers other than uint8 and uint16.
     """
     answer = detector(np.ascontiguousarray(image))
     array, shape = np.asarray(answer), image.shape[:2]

@@ -44,9 +44,11 @@ def resample(
 ) -> F8:
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
-    kernel: "bilinear", or "cubic" with a = -0.75 as in OpenCV and PyTorch, which may overshoot the
-        range of values.
-    scale: the exact scale factor, if `shape` was rounded from it.
+    kernel: "bilinear", or "cubic" with a = -0.75 as in OpenCV and PyTorch.
+    scale: the exact scale factor, if `shape` was rounded from it. By default it is new size / old
+        size, separately for rows and columns.
+
+    Returns float64; values may overshoot the input range if the kernel is cubic.
     """
     array = np.asarray(image, np.float64)
     weight: _Kernel = _triangle
@@ -68,14 +70,16 @@ def _resize(
 ) -> F8:
     """Resize a map (H, W) to `shape` (rows, columns) by weighted means of its pixels.
 
-    The other parameters are those of `_resize_matrix`.
+    kernel: the weight of a pixel by its distance; it is 0 beyond half of `support` pixels.
+    scale: the exact scale factor, if `shape` was rounded from it.
+    antialias: True to widen the kernel when the map shrinks, and mirror the map at its borders.
     """
-    rows, columns = (
-        _resize_matrix(size, new_size, kernel, support, scale, antialias)
-        for size, new_size in zip(image.shape, shape, strict=True)
-    )
-    # rows @ image @ columns.T, with the sparse matrix first in both products
-    return np.ascontiguousarray((columns @ (rows @ image).T).T)
+    old_rows, old_cols = image.shape
+    new_rows, new_cols = shape
+    row_weights = _resize_matrix(old_rows, new_rows, kernel, support, scale, antialias)
+    column_weights = _resize_matrix(old_cols, new_cols, kernel, support, scale, antialias)
+    # row_weights @ image @ column_weights.T, with the sparse matrix first in both products
+    return np.ascontiguousarray((column_weights @ (row_weights @ image).T).T)
 
 
 def _triangle(x: F8) -> F8:
@@ -95,12 +99,12 @@ def _resize_matrix(
 ) -> csr_array:
     """Return the sparse matrix (new_size, size) that resizes a line from `size` to `new_size`.
 
-    A line is a row or column of pixels, called samples here. The matrix has one row of weights of
-    old samples for each new sample, which is their mean.
+    A line is a row or column of pixels, called samples here. Each new sample is a weighted mean of
+    old samples, and the matrix has one row of weights for each new sample.
 
     kernel: returns the weight of an old sample, given its distance from the new sample.
     support: width of the kernel in old samples; the weight is 0 beyond half of it.
-    scale: the exact scale factor, if `new_size` was rounded from it.
+    scale: the exact scale factor. If None, it is new_size / size.
     antialias: if True, the kernel is widened when the line shrinks, and the line is mirrored at
         both ends. If False, the kernel keeps its width, and the first and last samples are repeated
         beyond the ends.
