@@ -346,8 +346,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are `uses` and, if the files contain masks, the fields that define which pixel values
-        are the object, such as "gt_threshold".
+        These are the fields in `uses` and, if the files contain masks, those that define which
+        pixel values are the object, such as "gt_threshold".
         """
         files = self.files_read(opt)
         reads_masks = Kind.MASK in (files.labels, files.pred_labels)
@@ -442,8 +442,9 @@ class Metric(ABC, Generic[Opt]):
         counter: a replacement for `boundary_counts` that also counts errors by class. Metrics
             without `has_errors` ignore it.
 
-        Raises ShapeError if the sizes do not fit, and DataError if the image has void pixels that
-        the metric cannot leave out, or if its annotators cannot be compared.
+        Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels
+        that the metric cannot leave out, or if `pred` is None and the metric cannot compare
+        annotators, or the image has fewer than two.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:

@@ -110,8 +110,11 @@ class CurveMetric(ValuesMetric[Opt]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute ODS, OIS, AP and R50 of each curve for S data sets, as arrays (S,).
 
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
+
         The scores of a single curve are returned as they are, such as "ods". If there are several,
-        those of each curve are nested by its path from `curves`: ["seval"]["ods"].
+        those of each curve are nested by its path from `curves`: ["seval"]["ods"]. Means over
+        images of the metric's `values`, if it has any, are added.
         """
         scores = {
             path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -186,7 +189,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """Evaluate each annotator against all others, and sum the counts.
 
         Each map in turn serves as the prediction, at the single threshold 0.5. Returns the arrays
-        of `boundary_counts`, summed over the left-out annotators except for `thresholds` (1,).
+        of `boundary_counts`: `matches` (1, 4), and with several tolerances `other_matches`, summed
+        over the left-out annotators; and `thresholds` (1,), not summed. The image has at least two
+        annotators, which `count_image` checks.
         """
         annotators = gt.boundaries
         for_binary_maps = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
@@ -234,7 +239,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
         Returns the scores by key, `curve`, `n_images`, and `images`: for each image, its number as
         text and its scores. Returns None if there is neither eval_bdry_thr.txt nor eval_bdry.txt.
-        Raises DataError if only the latter is there.
+        Raises DataError if eval_bdry.txt is there without eval_bdry_thr.txt.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -379,7 +384,8 @@ def _count_boundaries(
 ) -> MatchCounts:
     """Match the boundary pixels of one image at each threshold and tolerance, and count them.
 
-    Returns the arrays of `boundary_counts`. `dropped` marks pixels to remove.
+    Returns `thresholds` (T,), `matches` (T, 4) with matched and all annotated pixels, matched and
+    all predicted ones, and `other_matches` at further tolerances. `dropped` marks pixels to remove.
     """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
@@ -504,14 +510,14 @@ def threshold_changes(
     threshold is 0 and stands for the whole image; it needs no matching, and is left out. If the
     prediction is a list of segmentations, the boundaries of the k-th are the map at threshold k.
 
+    shape: (rows, columns) of the ground truth.
     near: a mask with one bit per pixel, uint64 (H, words). Pixels whose bit is 0 are too far from
         the ground truth to be matched, and their changes may be left out. None keeps all changes.
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
     The changes begin with those from an empty map to the map at the highest threshold. Sizes
-    include the pixels that `near` leaves out. Raises ShapeError unless the prediction has the
-    `shape` of the truth.
+    include the pixels that `near` leaves out. Raises ShapeError if the prediction has another size.
     """
     from bsdsbench.kernels import thinning, thresholding
 

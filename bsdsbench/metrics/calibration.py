@@ -91,8 +91,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of one image in each of B bins, once for each annotator.
 
-        Returns `pixels`, all pixels, and `marked`, those annotated as positive, both int64 (B,);
-        and `value` float64 (B,), the sum of the predicted values.
+        Returns `pixels`, the number of pixels, and `marked`, the number of those annotated as
+        positive, both int64 (B,); and `value` float64 (B,), the sum of the predicted values.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -151,8 +151,8 @@ def _calibration_errors(counts: Stack) -> dict[str, F8]:
     """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels.
 
     The gap of a bin is the absolute difference between the mean predicted value and the share of
-    positive pixels. ECE, the expected calibration error, is the mean gap weighted by the pixels of
-    each bin, ACE (average) the unweighted mean, and MCE (maximum) the largest gap.
+    positive pixels. The expected calibration error (ECE) is the mean gap weighted by the pixels of
+    each bin, the average one (ACE) the unweighted mean, and the maximum one (MCE) the largest gap.
     """
     n_pixels = counts["pixels"]
     difference = np.abs(counts["value"] - counts["marked"])

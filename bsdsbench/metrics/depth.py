@@ -46,7 +46,7 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
-_DEPTH_RATIOS = np.linspace(1.05, 1.25, 10)  # thresholds at which neighbours have an edge (SI)
+_RATIOS = np.linspace(1.05, 1.25, 10)  # thresholds at which neighbours have an edge (SI)
 RADIUS = 10.0  # distance in pixels at which DBE is truncated
 # `symptoms` reports a map if more than this fraction of its pixels has no depth, if its correlation
 # with the true depth is below this, or if the scales differ by more than this factor
@@ -171,7 +171,7 @@ class DepthMaps(NamedTuple):
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the ground-truth edges: bool (H, W) for each annotator.
 
-        If `opt.gt_edges` is "canny", they are the edges of the true depth, a single map.
+        If `opt.gt_edges` is "canny", they are the Canny edges of the true depth, a single map.
         """
         if opt.gt_edges == "canny":
             return (_canny_edges(_require(self.raw_gt, "depth"), opt.dbe),)
@@ -258,9 +258,10 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
-    The fit uses the pixels where `known` is True, and is applied to all pixels. The model is
-    factor * depth ("scale") or factor * depth + shift ("scale-shift"; a constant prediction gets no
-    shift). Models called "disparity-..." are fitted to 1 / depth.
+    The fit uses the pixels where `known` is True, and is applied to all pixels. If there are none,
+    or `align` is "none", `depth` is returned unchanged. The model is factor * depth ("scale") or
+    factor * depth + shift ("scale-shift"; a constant prediction gets no shift). Models called
+    "disparity-..." are fitted to 1 / depth.
     """
     if align == "none" or not known.any():
         return depth
@@ -355,10 +356,18 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 
 
 def log_steps(depth: F8) -> F8:
-    """Compute the soft edges of a depth map (H, W): the log depth difference between neighbours.
+    """Compute the soft edges of a depth map: the log depth difference between neighbours.
 
-    Returns float64 (H, W), the larger of each pixel's absolute differences from its right and its
-    lower neighbour, capped at 1. Depths below 1e-6 are set to 1e-6. A difference from NaN is 0.
+    Parameters
+    ----------
+    depth : array
+        float64 (H, W). Depths below 1e-6 are set to 1e-6. A difference from NaN counts as 0.
+
+    Returns
+    -------
+    array
+        float64 (H, W), the larger of each pixel's absolute differences from its right and its lower
+        neighbour, capped at 1.
 
     Examples
     --------
@@ -376,8 +385,8 @@ def log_steps(depth: F8) -> F8:
 def _mean_share(in_both: Map, in_map: Map, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
-    This is the mean over four directions. If `strict` is True, a direction without edges counts as
-    0. Otherwise it is left out, and the mean is NaN if no direction has edges.
+    This is the mean of the fractions in four directions. If `strict` is True, a direction without
+    edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
 
     in_both, in_map (..., R, 4): number of edges that both maps have, and of all edges of the one
         map, at each ratio (threshold) in each direction.
@@ -441,29 +450,29 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Arrays:
         """Count the edges of one image for the measures in `opt.measures`.
 
-        In the first two counts, an edge of a depth map is a pair of neighbouring pixels whose
-        inverse depths differ by more than a ratio, one of R.
+        Returns the counts of the selected measures. In the first two, an edge of a depth map is a
+        pair of neighbouring pixels whose inverse depths differ by more than a ratio, one of R.
 
         si : int64 (R, 4, 3), the edges in both maps, in the prediction, and in the ground truth.
             Axis 1 is the position of the nearer pixel in the pair (left, top, right, bottom).
         matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (matte) that
             are predicted edges, and all of them. Axis 1 is the position of the pixel inside.
-        dbe_sum, dbe_n : float64 (2,), int64 (3,), the `DbeParts`
+        dbe_sum : float64 (2,), for both parts of the depth boundary error, accuracy (from predicted
+            edges to true ones) and completeness, the sums of distances in pixels
+        dbe_n : int64 (3,), the numbers of distances in these sums, and of true edge pixels
         thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
             which is `boundary_counts` or a replacement that returns further arrays
         """
         counts: dict[str, Any] = {}
-        # Maps of depth, cropped and aligned. `require` raises if a needed annotation is missing
+        # Maps of depth, cropped and aligned. `_require` raises if a needed annotation is missing
         maps = _prepare_depth_maps(pred.depth, gt, opt)
         inverse_pred = _inverse(maps.pred)
         if "si" in opt.measures:
             inverse_gt = _inverse(_require(maps.gt, "depth"))
-            counts["si"] = depth_pairs.ratio_pairs(
-                inverse_pred, inverse_gt, maps.valid, _DEPTH_RATIOS
-            )
+            counts["si"] = depth_pairs.ratio_pairs(inverse_pred, inverse_gt, maps.valid, _RATIOS)
         if "matte" in opt.measures:
             counts["matte"] = depth_pairs.count_hit_mask_edges(
-                inverse_pred, _require(maps.matte, "matte"), _DEPTH_RATIOS
+                inverse_pred, _require(maps.matte, "matte"), _RATIOS
             )
         # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
         if "dbe" in opt.measures:
@@ -472,8 +481,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 gt_edges = _canny_edges(_require(maps.raw_gt, "depth"), opt.dbe)
             else:  # those of any annotator
                 gt_edges = np.logical_or.reduce(maps.true_edges(opt))
-            dbe = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
-            counts["dbe_sum"], counts["dbe_n"] = dbe.sums, dbe.n
+            counts["dbe_sum"], counts["dbe_n"] = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
         if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
             if opt.pred_edges == "canny":
                 soft = _canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -481,8 +489,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
             drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
             soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
-            truth = GroundTruth(gt.image_id, drawn, path=gt.path)
-            counts |= counter(soft_edges, truth, protocol)
+            counts |= counter(soft_edges, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
@@ -496,10 +503,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """
         shares: dict[str, F8] = {}  # at each of R ratios, (N, R)
         if "si" in counts:
-            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)  # (N, R, 4) each
             recall = _mean_share(in_both, in_gt, opt.strict)
             precision = _mean_share(in_both, in_pred, opt.strict)
-            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
+            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))  # undefined: 0
             shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
             shares["si_precision"], shares["si_recall"] = precision, recall
         if "matte" in counts:
@@ -508,16 +515,16 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         values: dict[str, F8] = {}
         for key, share in shares.items():
             # Undefined values have no weight
-            weights = np.where(np.isnan(share), 0.0, _DEPTH_RATIOS)
+            weights = np.where(np.isnan(share), 0.0, _RATIOS)
             total = (np.nan_to_num(share) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(share)
-            for k, limit in enumerate(_DEPTH_RATIOS):
+            for k, limit in enumerate(_RATIOS):
                 # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = share[..., k]
         if "dbe_n" in counts:
-            n_near, n_distances, n_true = counts["dbe_n"].T
+            n_near, n_distances, n_true = counts["dbe_n"].T  # of both parts; of edge pixels
             means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
             # RADIUS if no predicted edge is within it of a true edge, NaN without true edges
             means = np.where(n_true > 0, np.where(n_near == 0, RADIUS, means), np.nan)
@@ -550,9 +557,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
-        "unknown" is of pixels that are evaluated; the others need true depth. A prediction that
-        begins at 0 and ends at 1 or at white was probably stretched to its own range, which changes
-        the ratios of depths ("stretched").
+        - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
+        - "inverse": the log depths of the two maps have a correlation below -0.3
+        - "scale": the median ratio of predicted to ground-truth depth is above 20 or below 1/20
+        - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
+          stretched to its own range, which changes the ratios of depths
+
+        The last three are checked only if the ground truth has a depth map, and "scale" only if
+        "inverse" is not reported.
         """
         maps = _prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid
@@ -575,10 +587,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         is_far = np.abs(log_ratio) > np.log(_OTHER_SCALE)
         log_pred -= log_pred.mean()
         log_gt -= log_gt.mean()
-        covariance, variances = (
-            (log_pred * log_gt).mean(),
-            (log_pred**2).mean() * (log_gt**2).mean(),
-        )
+        covariance = (log_pred * log_gt).mean()
+        variances = (log_pred**2).mean() * (log_gt**2).mean()
         if covariance < _INVERSE_CORRELATION * math.sqrt(variances):
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = Setting("depth.pred_holds", other)

@@ -104,8 +104,6 @@ class InstancesOptions(MapContents):
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
     """Count the matched and unmatched objects of one image.
 
-    Raises DataError if an array is not a label map or has a value below -1, or the shapes differ.
-
     Parameters
     ----------
     pred, gt : array_like
@@ -128,7 +126,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         - `by_size`, int64 (B, 2, 2): `objects` of each of B size classes, only if `opt.sizes` is
           set
 
-
+    Raises
+    ------
+    DataError
+        If an array is not a label map or has a value below -1, or the shapes differ.
 
     Examples
     --------
@@ -181,12 +182,15 @@ def _jaccard_sums(
     the areas of unpaired objects. The indices are
 
     - AJI: each annotated object is paired with the predicted object of largest IoU
-    - AJI+: the pairs are `one_to_one`, those with the largest sum of IoUs, (annotated, predicted)
-    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5; the
-      denominator is the number of pixels that are in any object of either map
+    - AJI+: the pairs are `one_to_one`
+    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5;
+      the denominator is the number of pixels that are in any object of either map
 
-    shared, iou (G, P): the common pixels and the IoU of each annotated and predicted object.
+    shared, iou (G, P): the number of common pixels, and the IoU, of each of G annotated objects
+        with each of P predicted objects.
     gt_pixels (G,), pred_pixels (P,): the number of pixels of each object.
+    one_to_one: the one-to-one pairs with the largest sum of IoUs, (indices of annotated objects,
+        indices of predicted objects).
     """
     sums = []  # (numerator, denominator) of each index
     largest_iou = one_to_one  # no pairs, if a map has no object
@@ -233,7 +237,7 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
     matched: indices of the matched objects; an index may occur several times.
-    pixels (objects,): area of each object; objects without a pixel are not counted.
+    pixels (objects,): area of each object in pixels; objects without a pixel are not counted.
     sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
@@ -321,9 +325,9 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pooled(self, sums: Stack, opt: InstancesOptions) -> ScoreTree:
         """Compute the scores of the objects of all images in each of S data sets, (S,).
 
-        These are F, precision and recall, the numbers of found, missed and false objects, the
-        Jaccard indices from summed pixels ("pooled"), and "by_size": size class -> the scores of
-        its objects.
+        Returns F, precision and recall, the numbers of found, missed and false objects, and the
+        Jaccard indices from summed pixels ("pooled"). If `opt.sizes` is set, "by_size" maps the
+        name of each size class to the scores of its objects.
         """
         # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]
         scores: dict[str, Any] = _object_scores(sums["objects"])  # score -> (S,)

@@ -45,7 +45,10 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The n distinct pairs (value in pred, value in gt) at a pixel of two maps, in raster order."""
+    """The n distinct pairs (value in pred, value in gt) that occur at a pixel of two maps.
+
+    The pairs are in order of first occurrence in the image (raster order).
+    """
 
     pred: I8  # (n,), the value in pred of each pair
     gt: I8  # (n,), the value in gt of each pair
@@ -115,7 +118,7 @@ def _unit_words(options: LabelOptions) -> str:
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
-    """Raise ProtocolError if `divisor` (label = class x divisor + number) is misplaced.
+    """Raise ProtocolError if `divisor` (label = class x divisor + number) does not fit the options.
 
     Instances of classes need a divisor. `components` needs unit "instance", no classes, no divisor.
     """
@@ -284,7 +287,7 @@ SPACING = option(
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
     """Number the 4- or 8-connected components of equal label in a map (H, W) from 1.
 
-    background: label whose pixels become 0, such as 0 in a mask; None if every pixel is in a
+    background: label whose pixels become 0, such as 0 in a mask. If None, every pixel is in a
         component.
     """
     try:  # what `skimage.measure.label` calls; importing that loads scipy.ndimage (0.35 s)

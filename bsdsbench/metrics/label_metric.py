@@ -115,7 +115,7 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
     otherwise the mask. An all-zero stack (n, H, W) of predicted maps becomes a single map without
     objects: its value is -1 if 0 may be a class, otherwise 0. Raises DataError for other stacks of
-    several maps.
+    several maps, and MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
     # "class_boundaries" is a stack, which `_single_map` rejects with a message that helps
@@ -158,8 +158,10 @@ class LabelMetric(Metric[MapOptions]):
     ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed, in an overlay for each class.
 
-        Masks have one class, the foreground. Metrics of distances also mark in each overlay the
-        outline pixel of an object that is farthest from the object's outline in the other map.
+        Masks have one class, the foreground. Metrics of distances (those with a spacing of rows and
+        columns) also mark in each overlay the outline pixel of an object that is farthest from the
+        object's outline in the other map. `protocol` is a parameter of this method in all metrics;
+        here the overlays do not depend on it.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
@@ -217,7 +219,8 @@ class LabelMetric(Metric[MapOptions]):
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
-        belongs in `ignore`.
+        belongs in `ignore`. Which checks are made
+        depends on whether the maps hold masks, classes or numbers of instances.
         """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
@@ -290,25 +293,25 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
 def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     """Find predicted labels that probably denote another class of the truth: [(pred, gt), ...].
 
-    pred, gt, pixels (n,): pairs of labels at the same pixels, and their numbers of pixels; a pair
-        may occur several times.
+    pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
+        several times.
+    pixels (n,): the number of pixels of each pair.
 
     A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
     single pair may be an error of the classifier, which took one class for another. Therefore the
-    list is empty unless some label is the first of one and the second of another, as 2 is in [(1,
-    2), (2, 3)].
+    list is empty unless there are several pairs, and some label is the first of one and the second
+    of another, as 2 is in [(1, 2), (2, 3)].
     """
     labels, pred_index = np.unique(pred, return_inverse=True)
     partners, gt_index = np.unique(gt, return_inverse=True)
     # Each pair once, with all its pixels
     pairs, index = np.unique(pred_index * partners.size + gt_index, return_inverse=True)
-    k, j = np.divmod(pairs, partners.size)
+    k, j = np.divmod(pairs, partners.size)  # indices of its labels
     shared = np.bincount(index, pixels)
     either = np.bincount(pred_index, pixels)[k] + np.bincount(gt_index, pixels)[j] - shared
     is_exchanged = (labels[k] != partners[j]) & (2 * shared > either)
-    exchanged = list(
-        zip(labels[k][is_exchanged].tolist(), partners[j][is_exchanged].tolist(), strict=True)
-    )
+    indices = zip(k[is_exchanged], j[is_exchanged], strict=True)
+    exchanged = [(int(labels[a]), int(partners[b])) for a, b in indices]
     first, second = {k for k, _ in exchanged}, {j for _, j in exchanged}
     return exchanged if len(exchanged) > 1 and first & second else []
 
@@ -318,8 +321,8 @@ def _is_interpolated(pred: Map, gt: Map) -> bool:
 
     Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
     the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
-    of them, lie between the labels of their neighbours, and the truth has less than a quarter as
-    many.
+    of them, have a label between those of their neighbours, and the ground truth has less than a
+    quarter as many such stripes.
     """
     n_stripes, n_between = _count_stripes(pred)
     is_systematic = n_between > 50 and n_between > 0.9 * n_stripes
@@ -330,8 +333,8 @@ def _count_stripes(labels: Map) -> I8:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
     Such a pixel and its two neighbours in the row (or column) have three different labels. Returns
-    all of them, and those whose label lies between the two others, (2,). In large maps, they are
-    estimated from every second or third row and column.
+    the number of such pixels, and of those whose label lies between the two others, (2,). In large
+    maps, they are estimated from every second or third row and column.
     """
     counts = np.zeros(2, np.int64)
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
@@ -483,10 +486,10 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    This is so if the other map has numbers too large for its dtype, and at over half of the pixels
-    with such numbers, the low bits of both maps agree. Maps of different shapes are not checked. If
-    `unit` is "instance", truncation is accepted if all numbers remain distinct and none became 0,
-    because instances are not paired by number.
+    A map counts as truncated if the other map has numbers too large for its dtype, and at over half
+    of the pixels with such numbers, the low bits of both maps agree. Maps of different shapes are
+    not checked. If `unit` is "instance", truncation is accepted if all numbers remain distinct and
+    none became 0, because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
@@ -513,8 +516,8 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
-    That is an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and which has
-    more 8-connected components than that.
+    This is assumed of an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and
+    which has more 8-connected components than that. Signed maps are not checked.
     """
     if numbers.dtype.kind != "u":
         return

@@ -98,10 +98,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the options as set in a protocol; without `ap_rule`, its rule for AP is taken.
+        """Return the metric's options as set in a protocol, with the defaults of the others.
 
-        "bsds", the protocol's rule for matched boundaries, leaves the option at its default,
-        "step".
+        If the option `ap_rule` is not set, it becomes the protocol's rule for AP, except that
+        "bsds", the rule for matched boundaries, leaves the option at its default, "step".
         """
         options = super().options_of(protocol)
         if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):
@@ -169,7 +169,7 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     ) -> ScoreTree:
         """Compute AIU (S,): IoU averaged over images at each threshold, then over thresholds.
 
-        Images of only void pixels are excluded.
+        IoU is 0 for an image whose maps are both empty. Images of only void pixels are excluded.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]  # (N, T)
         has_pixels = union + stack["tn"] > 0

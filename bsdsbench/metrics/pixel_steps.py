@@ -90,7 +90,7 @@ class OverlaySteps(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The class changes of all pixels, as in `OverlaySteps`."""
+    """The class changes of all pixels; the fields are those of `OverlaySteps`."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]

@@ -71,7 +71,7 @@ def get(name: str) -> Metric:
     """Return the metric with this name, always the same instance.
 
     Raises DataError if there is none, or if the metric of another package cannot be loaded or is
-    invalid.
+    invalid: no `Metric`, under another name, or without a title or columns.
     """
     if name in BUILT_IN:
         module, kind = BUILT_IN[name].split(":")
@@ -104,8 +104,8 @@ def other_packages() -> set[str]:
 def metric_hash(name: str) -> str:
     """Return a hash of the source code of a metric defined in another package.
 
-    It covers the metric's module and all modules of its package that this module imports, directly
-    or indirectly.
+    It covers the metric's module and all modules of the same package that this module imports,
+    directly or indirectly.
     """
     home = type(get(name)).__module__
     modules, pending = set[str](), [home]
@@ -131,7 +131,10 @@ def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one or more names of metrics, and return them without repeats, in their order."""
+    """Check one or more names of metrics, and return them in the order of tables, without repeats.
+
+    Raises DataError if no name is given, or if one is unknown.
+    """
     from bsdsbench.arguments import given_word
 
     is_single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
@@ -147,8 +150,8 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that determine how the files of a run are read.
 
-    These are the metrics that require masks (such as "saliency"), because the others can also
-    evaluate masks; or all metrics, if none requires masks.
+    If at least one metric requires masks (such as "saliency"), these are the metrics that require
+    them, because the others can also evaluate masks. If none does, these are all metrics.
     """
     asked = list(map(get, metrics))
     of_masks = [metric for metric in asked if metric.reads == "mask"]
@@ -190,7 +193,10 @@ def complete_options(protocol: Protocol) -> Protocol:
 
 
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
-    """Rebuild the protocol of a saved run from a mapping of its fields, name -> value."""
+    """Rebuild the protocol of a saved run from a mapping of its fields, name -> value.
+
+    Raises ProtocolError if a field or an option is unknown or has an invalid value.
+    """
     from bsdsbench.protocol.protocol import Protocol
 
     return complete_options(Protocol.from_mapping(values))
@@ -280,8 +286,9 @@ def group_by_reading(
 ) -> tuple[MetricGroup, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics of a group have the same kind of ground truth, meaning of labels and void values. Only
-    `readers` are grouped so; all others are added to the first group.
+    Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
+    some metrics require masks, only these are grouped by their reading; the others, which can also
+    evaluate masks, are added to the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
@@ -342,8 +349,8 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Return the names in a protocol that affect no score of the metrics.
 
-    They are fields, such as "thin", and other metrics for which the protocol has options. If there
-    are no metrics, the result is empty.
+    They are names of fields, such as "thin", and names of other metrics for which the protocol has
+    options. If there are no metrics, the result is empty.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):

@@ -79,8 +79,8 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
         the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half.
 
-    Returns measure -> float64 (N, 258), with keys such as "iou"; the last column is at one half.
-    Rows of images with only void pixels are NaN.
+    Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
+    the image's adaptive threshold, and one half. Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -245,18 +245,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the last column
         precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
-        thresholds, f = np.arange(_N_LEVELS) / 255, f_beta(precision, recall, opt.beta2)
-        samples, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
-        ods = {
-            "recall": recall[samples, best_level],
-            "precision": precision[samples, best_level],
-            "f": f[samples, best_level],
-            "threshold": thresholds[best_level],
-        }
         scores: dict[str, Any] = {
-            "max_f_pr": ods["f"],
-            "curve": PRCurve(thresholds, precision, recall),
-            "ods": ods,
+            **_best_of_curve(precision, recall, opt.beta2),
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
             "max_f_sum": sum_curves["f"][:, :_N_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE_COLUMN],
@@ -278,13 +268,30 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         return {**scores, **image_means(weights, values)}
 
 
+def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
+    """Find the largest F on S curves of mean precision and mean recall, (S, 256) each.
+
+    Returns `curve`; `ods`, the first point of each curve with the largest F; its F, `max_f_pr`.
+    """
+    thresholds = np.arange(_N_LEVELS) / 255
+    f = f_beta(precision, recall, beta2)
+    curves, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
+    ods = {
+        "recall": recall[curves, best_level],
+        "precision": precision[curves, best_level],
+        "f": f[curves, best_level],
+        "threshold": thresholds[best_level],
+    }
+    return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
+
+
 def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
     """Return the soft map (H, W) in [0, 1], inverted if `protocol.invert`.
 
-    Void pixels, where `valid` is False, first get the smallest valid value, so that they do not
-    affect how `strengths` stretches the map.
+    If `opt.stretch`, a map that is not constant is rescaled to 0 .. 1. Void pixels, where `valid`
+    is False, first get the smallest valid value, so that they do not affect the rescaling.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -293,10 +300,10 @@ def _prepare_map(
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1], rescaled to 0 .. 1 if `stretch`.
+    """Convert a soft map (H, W) to floats in [0, 1].
 
-    A constant map is not rescaled. Float maps keep their dtype, because its rounding can change the
-    level of a pixel.
+    If `stretch` is True and the map is not constant, it is rescaled to 0 .. 1. Float maps keep
+    their dtype, because its rounding can change the level of a pixel.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -352,7 +359,11 @@ class _SoftAndMask(NamedTuple):
 
 
 def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
-    """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255."""
+    """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
+
+    Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
+    shapes differ. Gives an InputWarning for a map of bytes that is a mask of 0 and 1.
+    """
     checked = check_soft_map(one_map(soft, "soft map"), "soft map")
     warn_of_mask(checked)
     strength = unit(checked)

@@ -27,6 +27,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
+    Instances,
     find_instances,
     match_regions,
     overlaps_of_classes,
@@ -42,8 +43,6 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count the pixels and instances of one image by class.
 
-    Raises DataError if a label belongs to no class, or the shapes differ.
-
     Parameters
     ----------
     pred, gt : array_like
@@ -55,7 +54,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Returns
     -------
     Counts
-        For C classes:
+        With these arrays, for C classes:
 
         - `confusion`, int64 (C + 1, C + 1): entry [i, j] is the number of pixels with annotated
           class i and predicted class j. The last index means no class. Ignored pixels are counted
@@ -64,7 +63,10 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
           unpaired annotated ones; 0 if `params.unit` is "class"
         - `iou_sum`, float64 (C,): the sum of the pairs' IoU
 
-
+    Raises
+    ------
+    DataError
+        If a label belongs to no class, or the shapes differ.
 
     Examples
     --------
@@ -83,18 +85,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         pred_class, gt_class, pixels, _ = overlaps_of_classes(pred, gt, params)
     else:
         instances = find_instances(pred, gt, params)
-        pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
-        # Predictions are not counted if more than half of them is on void pixels or a crowd
-        is_false = instances.excused <= _MOST_EXCUSED
-        is_false[pairs.pred] = False
-        paired = instances.gt.class_of[pairs.gt]
-        missed = np.delete(instances.gt.class_of, pairs.gt)
-        counts = {
-            "tp": np.bincount(paired, minlength=n),
-            "fp": np.bincount(instances.pred.class_of[is_false], minlength=n),
-            "fn": np.bincount(missed, minlength=n),
-            "iou_sum": np.bincount(paired, pairs.iou, n).astype(np.float64),
-        }
+        counts = _count_instances(instances, params)
         # The class of the instance in each overlap; -1 (none) indexes the appended class -1
         pred_class = np.append(instances.pred.class_of, -1)[instances.pred.of_overlap]
         gt_class = np.append(instances.gt.class_of, -1)[instances.gt.of_overlap]
@@ -104,6 +95,26 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
     return Counts(confusion=confusion, **counts)
+
+
+def _count_instances(instances: Instances, params: LabelOptions) -> dict[str, Map]:
+    """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
+
+    Returns, (C,) each: `tp`, pairs; `fp` and `fn`, unpaired predicted and annotated instances; and
+    `iou_sum`, the summed IoU of the pairs. Unpaired predictions on void pixels are not counted.
+    """
+    pred, gt, n_classes = instances.pred, instances.gt, len(params.class_names)
+    pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
+    # `excused`: the share of a predicted instance on void pixels or a crowd (unnumbered objects)
+    is_false = instances.excused <= _MOST_EXCUSED
+    is_false[pairs.pred] = False
+    paired, missed = gt.class_of[pairs.gt], np.delete(gt.class_of, pairs.gt)
+    return {
+        "tp": np.bincount(paired, minlength=n_classes),
+        "fp": np.bincount(pred.class_of[is_false], minlength=n_classes),
+        "fn": np.bincount(missed, minlength=n_classes),
+        "iou_sum": np.bincount(paired, pairs.iou, n_classes).astype(np.float64),
+    }
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:

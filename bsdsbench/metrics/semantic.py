@@ -191,8 +191,10 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
     of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
-    boundaries are drawn from the labels if `params.radius` is above 0. The module's docstring has
-    the order of the steps.
+    boundaries are drawn from the labels if `params.radius` is above 0. The ground truth and
+    predicted labels are scaled by `params.scale`; predictions of another size than the scaled
+    ground truth are resized by the rule `params.resize`. A border of `params.border` pixels is
+    overwritten if `params.border_rule` is "ignore", and otherwise cut off.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
@@ -238,18 +240,28 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, what: str = "label map"
 ) -> Bool:
-    """Draw the boundaries of each class in a label map, bool (C, H', W').
+    """Draw the boundaries of each class in a label map.
 
-    The size (H', W') is scaled if `params.scaled` is "labels". If `params.frame` is not 0, the
-    image border first gets the ignored label, so that no class has boundaries there. The boundaries
-    of instances are drawn from the labels without this change, as in py-edge-eval.
+    If `params.radius` is 0, a pixel is on the boundary of a class if the 2 x 2 block of the pixel
+    and its right, lower and lower-right neighbours lies partly in the class, as in seg2bdry. With a
+    radius r > 0, a pixel is on the boundary if a pixel on the other side of the class's outline is
+    at most r away. Ignored pixels are on neither side, and never on a boundary. There is one
+    exception: with a radius above 0 and `params.ignored_rule` "span", boundaries run across thin
+    strips of ignored pixels.
+
+    If `params.scaled` is "labels", the labels are scaled by `params.scale` before boundaries are
+    drawn. If `params.frame` is not 0, the image border first gets the ignored label, so that no
+    class has boundaries there. The boundaries of instances are drawn from the labels without this
+    change, as in py-edge-eval.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
         each instance whose number is at least `params.instance_from` is drawn too.
     what: the name of the labels in errors.
 
-    Raises DataError if `labels` has other labels, and ShapeError if the shapes differ.
+    Returns bool (C, H', W'), with the classes in the order of `params.classes`. The size (H', W')
+    differs from (H, W) if the labels are scaled. Raises DataError if `labels` has other labels, and
+    ShapeError if the shapes differ.
     """
     label_map = as_label_map(labels, what)
     scale = params.scale if params.scaled == "labels" else 1
@@ -260,19 +272,10 @@ def class_boundaries(
         instances = _scale_to_nearest(instances, scale)
     valid = ~np.isin(drawn_labels, params.ignored)
     present = set(np.unique(drawn_labels[valid]).tolist())
-    # If `ids` lists the labels because they have gaps, the others below the largest are no class
-    known = params.class_labels
-    strange = present - {0, *known, *(range(max(known)) if params.ids else ())}
-    if strange:
-        ignored = ", ".join(map(str, params.ignored)) or "none"
-        raise DataError(
-            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
-        )
+    _check_labels(present, params, what)
     margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
     boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
-    for k, label in enumerate(known):
+    for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
         masks = [drawn_labels == label]
@@ -286,15 +289,34 @@ def class_boundaries(
     return boundaries
 
 
+def _check_labels(present: set[int], params: SemanticOptions, what: str) -> None:
+    """Raise DataError if a label in `present`, the labels of a map, is neither 0 nor a class label.
+
+    If `params.ids` lists the labels of the classes, because they have gaps, all other labels below
+    the largest are allowed too: their pixels belong to no class. The message begins with `what`.
+    """
+    known = params.class_labels
+    gaps = range(max(known)) if params.ids else ()  # labels below the largest
+    strange = present - {0, *known, *gaps}
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
+
+
 def _draw_boundary(mask: Bool, valid: Bool, params: SemanticOptions) -> Bool:
     """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W).
 
     If `params.radius` is 0, a pixel is on the boundary if the 2 x 2 block of the pixel and its
     right, lower and lower-right neighbours lies partly in the mask, as in seg2bdry. With a radius
-    r > 0, it is if a pixel on the other side of the outline is at most r away. Ignored pixels are
-    on neither side, and never on a boundary. With the rule "span" of py-edge-eval, a pixel is on
-    the boundary if its distances to the mask and to the nearest valid pixel outside the mask add up
-    to at most r, so that boundaries run across thin strips of ignored pixels.
+    r > 0, it is if a pixel on the other side of the outline is at most r away. Ignored pixels,
+    False in `valid`, are on neither side, and never on a boundary. With the rule "span" of
+    py-edge-eval, a pixel is on the boundary if its distances to the mask and to the nearest valid
+    pixel outside the mask add up to at most r, so that boundaries run across thin strips of ignored
+    pixels.
     """
     inside, outside, radius = mask & valid, ~mask & valid, params.radius
     if not radius:
@@ -328,7 +350,7 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
     """Return the maps with a border, `params.frame` pixels wide on each side, overwritten.
 
-    In boundary maps (C, H, W), it becomes 0. In a label map (H, W), it gets the first of
+    In boundary maps (C, H, W), the border becomes 0. In a label map (H, W), it gets the first of
     `params.ignored`; if no label is ignored, the map is returned unchanged.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
@@ -420,7 +442,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     ) -> Arrays:
         """Count the matched and the total boundary pixels of each of C classes in one image.
 
-        counter: `boundary_counts`, or a function that returns further arrays of one class.
+        counter: the function that counts one class: `boundary_counts`, or one that returns further
+            arrays.
 
         Returns `thresholds` (T,); the other arrays of `counter` for all classes, such as `matches`
         (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are
@@ -482,7 +505,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """List the classes without annotated boundaries in `absent` instead of `per_class`."""
+        """Remove classes without annotated boundaries from `per_class`, and list them in `absent`.
+
+        Raises DataError if no class has an annotated boundary.
+        """
         per_class = scores["per_class"]
         n_annotated = stack["matches"][..., TOTAL_GT]  # (images, classes, thresholds)
         annotated = np.any(n_annotated, axis=(0, 2)).tolist()
@@ -500,7 +526,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
     """Raise DataError if an image's maps hold something else than a class metric expects.
 
-    A map is either a label map (H, W), or a stack (C, H, W), the boundaries of each class.
+    A map is either a label map (H, W), the number of a class at each pixel, or a stack (C, H, W),
+    the boundaries of each of C classes. The checks that follow look at the values of the maps.
     """
     expected = "boundaries of each class"
     pred_maps = pred.classes

@@ -33,7 +33,7 @@ from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetri
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
-from bsdsbench.metrics.label_maps import SPACING, MapPair
+from bsdsbench.metrics.label_maps import SPACING, MapPair, Spacing
 from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, changes_of
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
@@ -112,12 +112,14 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) if no value reaches the threshold, or one may mark a void.
 
-        A map of exactly three values may have one for void pixels, such as 255 beside 0 and 1. Maps
-        of only zeros and images without an annotated object are not reported.
+        A map of only zeros is not reported, nor is an image without an annotated object.
+
+        A map of exactly three values may have one for void pixels, such as 255 beside 0 and 1, or
+        128 beside 0 and 255.
         """
         if not gt.mask.any():
             return
-        # Every 16th row has more values in most maps
+        # Most maps have more than three values in every 16th row, and need not be searched further
         has_few = pred.soft.dtype.kind == "u" and np.unique(pred.soft[::16]).size <= 3
         levels = np.unique(pred.soft) if has_few else ()
         if len(levels) == 3:
@@ -135,11 +137,14 @@ def _foregrounds(
 ) -> MapPair:
     """Binarise the prediction at `threshold`, and return it with the annotated mask, both bool.
 
-    Void pixels become background in both maps.
+    threshold: in [0, 1], the smallest value of the foreground; 8-bit values are divided by 255.
+
+    The protocol may invert or normalise the prediction first. Void pixels become background in both
+    maps.
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
-    if soft.dtype.kind == "u":  # compare integers, which is faster
+    if soft.dtype.kind == "u":  # compare with the smallest integer of the foreground: faster
         levels = unit(np.arange(np.iinfo(soft.dtype).max + 1, dtype=soft.dtype))
         mask = soft >= int(np.searchsorted(levels, threshold))
     else:
@@ -209,9 +214,9 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
 def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     """Compute the Euler characteristic of each of N masks (N, H, W) of 0 and 1, as int64 (N,).
 
-    It follows from the numbers of 2 x 2 windows with one foreground pixel, with three, and with two
-    diagonally opposite ones (Gray, "Local properties of binary images in two dimensions", 1971).
-    The outermost rows and columns of the masks must be 0.
+    It is computed from the numbers of 2 x 2 windows with one foreground pixel, with three, and with
+    two diagonally opposite ones (Gray, "Local properties of binary images in two dimensions",
+    1971). The outermost rows and columns of the masks must be 0.
     """
     top_left, top_right = masks[:, :-1, :-1], masks[:, :-1, 1:]
     bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
@@ -295,8 +300,9 @@ def _find_lines(
 ) -> _BufferedLines:
     """Find the centre lines of both masks, and the pixels within the buffer of each line.
 
-    A pixel is within the buffer if the distance to the nearest pixel of the line is at most
-    `opt.buffer`, in the unit of `opt.spacing`.
+    The masks are skeletonised, or taken as lines if `opt.lines` is "given". A pixel is within the
+    buffer if the distance to the nearest pixel of the line is at most `opt.buffer`, in the unit of
+    `opt.spacing`.
     """
     from skimage.morphology import skeletonize
 
@@ -305,18 +311,27 @@ def _find_lines(
     lines = _foregrounds(pred, gt, protocol, opt.threshold)
     if opt.lines != "given":
         lines = MapPair(skeletonize(lines.pred), skeletonize(lines.gt))
-    radius = with_tolerance(opt.buffer)  # slightly larger, so that rounding does not decide
-    height, width = opt.spacing  # of a pixel
-    # A disk as the half width of each row, from top to bottom: a row is its centre pixel and so
-    # many on either side. It need not be larger than the image
-    n_rows = min(int(radius / height) + 1, lines.gt.shape[0])  # one row (column) beyond the radius
-    n_cols = min(int(radius / width) + 1, lines.gt.shape[1])
+    # Half the width of each row of a disk, slightly larger so that rounding errors do not decide
+    disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, lines.gt.shape)
+    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
+    return _BufferedLines(lines, MapPair(near_pred, near_gt))
+
+
+def _half_widths(radius: float, spacing: Spacing, shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Return the half width in pixels of each row of a disk, from top to bottom.
+
+    A row consists of its centre pixel and half_width pixels on each side; radius 1 with square
+    pixels gives [0, 1, 0]. `radius` is in the unit of `spacing`, the (height, width) of a pixel.
+    The disk is limited to the size that an image of `shape` needs.
+    """
+    height, width = spacing
+    n_rows = min(int(radius / height) + 1, shape[0])  # one row (column) beyond the radius
+    n_cols = min(int(radius / width) + 1, shape[1])
     row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
     col_distance = width * np.arange(1, n_cols + 1)  # to the right of the centre
     is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius  # (rows, columns)
-    half_width = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)[row_distance <= radius]
-    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), half_width) for line in lines)
-    return _BufferedLines(lines, MapPair(near_pred, near_gt))
+    half_width = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)
+    return half_width[row_distance <= radius]
 
 
 class CcqMetric(_ThresholdedMetric[CcqOptions]):
@@ -337,8 +352,8 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
     ) -> Arrays:
         """Count the matched pixels and all pixels of the centre lines of one image.
 
-        Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`:
-        two integers each, for the predicted and for the annotated lines.
+        Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`,
+        all line pixels. Both have two integers, for the predicted and for the annotated lines.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         count = np.count_nonzero  # a tenth of the time of a sum
@@ -375,7 +390,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.
 
         A ratio is NaN if its denominator is 0. F is NaN if neither map has lines, and 0 if only one
-        has.
+        of them has.
         """
         matched, total = sums["matched"], sums["total"]
         # Columns: of the predicted lines (correctness), of the annotated lines (completeness)

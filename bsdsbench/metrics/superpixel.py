@@ -232,9 +232,10 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
     """Return the superpixel of each pixel of a label map (H, W).
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
-    each label is one, and DataError is raised if the labels were probably truncated to 8 bits. They
-    were if at least 255 of them, 255 among them, lie in 0 .. 255, and there are more 8-connected
-    components than labels (over _REUSED times as many, if the user has set `components` to 0).
+    each label is one. In the latter case, DataError is raised if the labels were probably truncated
+    to 8 bits. That is assumed if there are at least 255 different labels from 0 to 255, with 255
+    among them, and more 8-connected components than labels. If the user has set `components` to 0,
+    there must be over _REUSED (1.5) times as many components as labels.
     """
     label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:
@@ -293,7 +294,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         Returns the values of `measures`, such as `ue`, as float64 (3,): mean, minimum and maximum
         over annotators; the numbers `n_superpixels` and `n_pieces` (8-connected components);
         `compactness`; and `variation`, the explained variation of the photo, which is NaN if there
-        is no photo.
+        is no photo. Raises DataError if the prediction is not exactly one label map, or if its
+        labels were probably truncated to 8 bits.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -316,7 +318,10 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn if labels seem to be used for several superpixels, and `components` is unset."""
+        """Warn if labels seem to be used for several superpixels, and `components` is unset.
+
+        A map is listed if it has over _REUSED (1.5) 8-connected components per label on average.
+        """
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []

@@ -81,16 +81,17 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Arrays:
         """Count the pixels of the drawn lines, and match lines and junctions by distance.
 
-        counter: `boundary_counts`, or a function that returns further arrays. Its counts are
-            returned with these:
+        counter: the function that counts the pixels: `boundary_counts`, or one that returns further
+            arrays. Its counts are returned with these:
 
         lines : float64 (L, 4), for each predicted line its score, then 1 if it is a true positive
             at the distance thresholds 5, 10 and 15, else 0
         junctions : float64 (J, 4), the same at 0.5, 1 and 2, by descending score
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        Where the prediction or the ground truth has no coordinates of lines (or of junctions), the
-        array is empty and the number is NaN.
+        If the prediction or the ground truth has no line coordinates, both arrays are empty and
+        both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
+        `n_junctions` is NaN.
         """
         grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
         if "lines" in pred.parts:
@@ -194,9 +195,9 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    If none exceeds 1, and some end of a line is not at 0, they are probably fractions of the image
-    size. If one exceeds the grid (rows, columns) by more than SLACK cells, the grid is probably
-    larger.
+    If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
+    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
+    grid is probably larger. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])

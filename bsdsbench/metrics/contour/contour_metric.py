@@ -130,9 +130,9 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
-        IoU and Dice are always included. Each size that an option lists has a key of its own, such
-        as "trimap@3". In the keys of Hausdorff distances, the percentile replaces "%":
-        "hd95-pooled".
+        IoU and Dice are always included. Each size that an option lists has a key of its own, as in
+        {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff distances, the percentile replaces
+        "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}.
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, size_option) in _MEASURES_OF_GROUP.items():
@@ -208,14 +208,15 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells, near, outline: the counts of `_count_boundaries`, with a row for each class
+    shells (C, widths, 3): the same for the inner boundaries of masks, for Boundary IoU
+    near (C, radii, 2), outline (C, 2): pixels of outlines in pred and in gt, for F: those within a
+        radius of the other outline, and all
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
-    objects (n, 3 + M), absent (M,): only if `opt.mean` is "sequences", of each object its number,
-        its pixels in pred and in gt, and its measures; and the measures of an object that is in
-        neither map
 
-    If all pixels are void, no measure is defined. Raises DataError if an array does not fit the
-    options.
+    If scores are means over the objects of videos (`opt.mean` is "sequences"), objects are followed
+    from frame to frame. So `objects` is added, a row with the number, areas and measures of each
+    instance, and `absent` (M,), the measures of an instance that is in neither map. If all pixels
+    are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
     # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both.
     # The class and the number of each label follow
@@ -242,27 +243,45 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
         np.add.at(counts[name], class_of, rows)
     if opt.mean == "sequences":
-        if ids is None or opt.classes or opt.divisor:
-            raise DataError(
-                "contour.mean='sequences': expected objects without classes",
-                fix=Setting("contour.unit", "id", "numbered objects"),
-            )
-        # The values of overlaps (such as IoU) and of distances of empty masks, by convention
-        overlap, distance = CONVENTIONS[opt.empty].both_empty
-        names = [name for name, _ in opt.measures().values()]
-        absent = [distance if TABLE[name].is_distance else overlap for name in names]
-        counts["objects"] = np.column_stack([ids, compared.areas[:, 1:], values])
-        counts["absent"] = np.array(absent, np.float64)
+        counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
     return Counts(**counts)
+
+
+def _object_counts(
+    ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
+) -> dict[str, NDArray[np.generic]]:
+    """Return the counts of one frame from which means over the frames of a sequence are computed.
+
+    ids (n,): the number of each object in the files, or None if objects are not paired by number.
+    areas (n, 2): the number of pixels of each object in pred, and in gt.
+    values (n, M): the measures of each object, in the order of `opt.measures()`.
+
+    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures
+    of an object that is in neither map. Raises DataError if the objects are not paired by number,
+    or have classes.
+    """
+    if ids is None or opt.classes or opt.divisor:
+        raise DataError(
+            "contour.mean='sequences': expected objects without classes",
+            fix=Setting("contour.unit", "id", "numbered objects"),
+        )
+    # By the user's convention, the value of overlaps (such as IoU) and of distances of empty masks
+    overlap, distance = CONVENTIONS[opt.empty].both_empty
+    names = [name for name, _ in opt.measures().values()]
+    absent = [distance if TABLE[name].is_distance else overlap for name in names]
+    objects = np.column_stack([ids, areas, values])
+    return {"objects": objects, "absent": np.array(absent, np.float64)}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the boundary pixels of each of n labels, for Boundary IoU and DAVIS' F.
 
+    Returns a dict of int64 arrays:
+
     shells (n, widths, 3): the pixels of the label's inner boundary in both maps, in pred, and in
-        gt, for each of `opt.boundary_sizes`; no widths without the group "boundary-iou"
-    near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each of
-        `opt.davis_bounds` of its outline in the other map; no radii without the group "davis"
+        gt, for each width in `opt.boundary_sizes`; no widths without the group "boundary-iou"
+    near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each
+        radius in `opt.davis_bounds` of its outline in the other map; no radii without "davis"
     outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
     """
     n = compared.pair.n
@@ -346,11 +365,16 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> ScoreTree:
         """Compute the scores for S data sets, as arrays (S,).
 
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
+
+        Returns a dict with these entries:
+
         key of each measure : the mean over the pairs of masks of each class, then over classes; if
-            `opt.mean` is "sequences", over the frames of each object, then over objects, with the
-            other `_sequence_scores`
-        over : key -> "pairs" or "classes" -> (S, 2), how many values the mean includes, out of how
-            many
+            `opt.mean` is "sequences", over the frames of each object, then over objects, and
+            "objects", "iou_recall", "iou_decay" and, with the group "davis", "f_recall", "f_decay"
+            and "jf" are added
+        over : key -> "pairs" or "classes" -> (S, 2), the number of values that the mean includes,
+            and the number of values that it could include
         pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
@@ -361,8 +385,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
         keys = tuple(opt.measures())  # of M measures
         n_defined = total["value_count"]  # (S, C, M)
-        # How many values each mean could include: one for each image if masks are compared, else
-        # one for each pair that is not empty in both maps, unless a convention defines that too
+        # How many values each mean would include if all were defined: the number of images if there
+        # is one mask per image, otherwise that of the pairs of masks that are not both empty. This
+        # is not less than the defined values: some conventions define measures of two empty masks
         n_pairs = total["pairs"].sum(axis=2)  # (S, C)
         if opt.unit == "class" and not opt.classes:
             n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)

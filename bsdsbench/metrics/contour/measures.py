@@ -21,9 +21,9 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantil
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return the radius in pixels of DAVIS' F: `bound`, or a fraction of the diagonal if below 1.
+    """Return the radius in pixels within which DAVIS' F matches outlines in an image of `shape`.
 
-    A fraction is rounded up to whole pixels.
+    A `bound` below 1 is a fraction of the image diagonal, and is rounded up to whole pixels.
     """
     return float(bound if bound >= 1 else math.ceil(bound * math.hypot(*shape)))
 
@@ -192,9 +192,9 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure of two maps for each of their n labels, float64 (n,).
 
-    name, size, empty: as in `measure`. The convention sets the value of a label for which one or
-        both maps lack what is compared (pixels, an outline or a skeleton); the value so far has no
-        meaning.
+    name: a key of `TABLE`. size: its width, radius, percentile or tolerance.
+    empty: a key of `CONVENTIONS`. The convention sets the value of a label for which one or both
+        maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
     inputs = compared.inputs(definition.inputs, size)
@@ -202,7 +202,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         size = davis_radius(compared.pair.shape, size)
     elif name == "bf" and size < 1:  # a fraction of the diagonal
         size *= compared.pair.diagonal()
-    values = definition.value_of(inputs, size)
+    values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
     if name == "biou-min":
         values = np.minimum(values, iou(compared.areas))
     # Which labels have no pixel or point in pred and in gt, bool (n,) each

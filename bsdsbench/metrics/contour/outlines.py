@@ -53,7 +53,9 @@ BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 class Compared:
     """Two label maps, and the areas and outlines of their labels (computed on first use, cached).
 
-    spacing: the distances between rows and between columns, which must be finite and above 0.
+    pair: the two maps, with n labels.
+    spacing: the distances between rows and between columns. If they are not finite and above 0,
+        DataError is raised.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -97,7 +99,7 @@ class Compared:
         diagonal, rounded (halves to even) to at least one pixel.
 
         Returns int64 (n, 3): for each label, the number of these pixels in both maps (at the same
-            place), in pred, and in gt.
+        place), in pred, and in gt.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -141,10 +143,13 @@ class Compared:
     def inputs(self, what: str, size: float) -> Any:
         """Return the counts or outlines from which a measure of n labels is computed.
 
+        `what` is one of these names; only "shells" and "trimap" use `size`:
+
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
         - "shells": the same for the inner boundary of each label, of width `size`
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
-        - "skeletons": `skeleton_pixels`, int64 (n, 2, 2)
+        - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
+          label in the other map, and all, int64 (n, 2, 2)
         - "rim", "side", "corner": the outlines of pred and gt by one of three definitions, with
           distances in the unit of `spacing`; or "rim in pixels" and so on, in pixels
         """

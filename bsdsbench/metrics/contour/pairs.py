@@ -91,7 +91,8 @@ def as_pair(
     """Check two masks or two label maps (H, W), and renumber their labels from 0; -1 is no class.
 
     classes: number of classes, with the labels first .. first + classes - 1. If None, the maps are
-        masks, whose only label becomes 0. Large masks are cropped to the box around both.
+        masks, whose only label becomes 0. Large masks are cropped to the box around both, which
+        saves time.
     ignored: labels that are no class. Where `gt` has one (void pixels), both maps become -1.
     first: label of the first class. If it is above 0, label 0 is no class.
 
@@ -122,9 +123,11 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
     classes: labels of the classes. If they start above 0, label 0 stands for no class.
-    ignored: other labels that stand for no class, besides VOID.
-    what: "prediction" or "ground truth", with which errors begin. A prediction that is -1
-        everywhere is accepted as empty.
+    ignored: other labels that stand for no class. VOID, the value of void pixels in int64 maps,
+        need not be among them.
+    what: "prediction" or "ground truth". A prediction that is -1 everywhere is accepted as empty.
+
+    Raises DataError, which begins with `what`, for any other label.
     """
     # Label that stands for no class -> a remark on it in the error message
     remarks: dict[float, str] = {0: ""} if classes.start else {}
@@ -155,7 +158,8 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False where `gt` is one of `ignored`.
 
-    Raises DataError if an array has no pixels or is not binary.
+    Raises DataError if an array has no pixels or is not binary, and ShapeError if the shapes
+    differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
@@ -167,7 +171,10 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
 
 
 def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a binary array (H, W), of bool, 0 and 1 or 0 and 255, to a bool mask."""
+    """Convert a binary array (H, W), of bool, 0 and 1 or 0 and 255, to a bool mask.
+
+    Raises DataError, which begins with `what`, for any other array, such as a label map.
+    """
     array = given_array(values, what)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
@@ -186,9 +193,9 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Overlaps:
     """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
-    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
-    have class -1 in label maps, and are removed from masks. A pair with a -1 can occur several
-    times, as several labels can stand for no class.
+    In the `Overlaps` that are returned, classes are numbered from 0, and -1 means no class. In
+    masks, the object is class 0. Void pixels have class -1 in label maps, and are removed from
+    masks. A pair with a -1 can occur several times, as several labels can stand for no class.
     """
     if not opt.classes:
         masks = as_masks(pred, gt, opt.ignored)
@@ -332,9 +339,9 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
     Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
-    whose objects have numbers (it is in `opt.things`) stands for a crowd, and becomes a value that
-    `find_instances` reads as one. The label of any other class gets the number n = 0, so that the
-    class is a single region.
+    whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
+    that are not annotated one by one. It becomes a value that the caller reads as a crowd. The
+    label of any other class gets the number n = 0, so that the class is a single region.
 
     With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
     objects, 7 becomes 7000, and 26, the class with the index 19, becomes the crowd 255980.
@@ -350,7 +357,7 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the index, from 0, of the class of each value class x divisor + number.
+    """Return the index, counted from 0, of the class of each value class x divisor + number.
 
     If `opt.divisor` is 0, values are numbers without a class, and the index is 0 for all.
     """
@@ -362,36 +369,19 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    values (overlaps,): the value in this map of each overlap.
-    what: "prediction" or "ground truth", with which errors begin.
+    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
+        have at a common pixel.
+    what: "prediction" or "ground truth".
 
-    Void values (VOID, and those that `opt` ignores) are no regions, nor is the background: class 0
-    if the first class is above it, and without a divisor 0 and -1. A prediction that is -1
-    everywhere is empty. Raises DataError if a value is not a valid instance.
+    Neither void values (VOID, and those that `opt` ignores) nor the background are regions: class 0
+    if the first class is above it, and without a divisor 0 and -1. The difference: `find_instances`
+    leaves out void pixels of the ground truth.
+
+    Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
     if opt.divisor:  # a value is class x divisor + number, and ignored values are classes
-        first, last = opt.first, opt.first + max(len(opt.classes), 1) - 1
-        classes = values // opt.divisor
-        void = (values == VOID) | np.isin(classes, opt.ignored)
-        # A value below the divisor is a class without a number, unless it is a number of class 0:
-        # if there is a class 0, only the labels of classes are taken for one
-        is_label = (values > 0) & (values < opt.divisor) & ((first > 0) | (values <= last))
-        if opt.things is None and is_label.any():
-            raise DataError(
-                f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
-                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
-                "have instances; instances of a class 0: things=[])"
-            )
-        is_none = void | ((classes == 0) & (first > 0))
-        if what == PRED_SIDE and values.max() < 0:
-            is_none = values == -1
-        is_wrong = ~is_none & ((classes < first) | (classes > last))
-        if is_wrong.any():
-            value = int(values[is_wrong][0])
-            has = f"class {value // opt.divisor}"
-            if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
-                has = f"value {value} is {has}"
-            raise DataError(f"{what}: {has}, expected {first} .. {last}")
+        void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
+        is_none = _is_no_region(values, void, opt, what)
     else:  # a value is the number of an instance
         # Only the annotators' ignored values mean void. A predicted instance may have any number
         ignored = opt.ignored if what == GT_SIDE else ()
@@ -407,6 +397,44 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     if is_none.any():  # ids[0] is -1, of no region: drop it, so that no region has the number -1
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
+
+
+def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
+    """Return True for each value of a map that stands for no region, bool (overlaps,).
+
+    Values are class x divisor + number. These stand for no region: ignored values; values of class
+    0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
+
+    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
+        have at a common pixel.
+    void (overlaps,): True for ignored values.
+    what: "prediction" or "ground truth".
+
+    Raises DataError, which begins with `what`, for an unknown class and, if `opt.things` is None,
+    for a class label without a number (a value below the divisor).
+    """
+    last = opt.first + max(len(opt.classes), 1) - 1
+    classes = values // opt.divisor
+    # A value below the divisor is a class without a number, unless it is a number of class 0: if
+    # there is a class 0, only the labels of classes are taken for one
+    is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+    if opt.things is None and is_label.any():
+        raise DataError(
+            f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
+            "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+            "have instances; instances of a class 0: things=[])"
+        )
+    is_none = void | ((classes == 0) & (opt.first > 0))
+    if what == PRED_SIDE and values.max() < 0:  # -1 everywhere: an empty prediction
+        is_none = values == -1
+    is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
+    if is_wrong.any():
+        value = int(values[is_wrong][0])
+        has = f"class {value // opt.divisor}"
+        if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
+            has = f"value {value} is {has}"
+        raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
+    return is_none
 
 
 class RegionPairs(NamedTuple):

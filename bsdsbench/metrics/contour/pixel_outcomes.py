@@ -49,6 +49,8 @@ def draw_classes(
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
     codes = (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
+    # For each drawing, MATCHED where both maps have the same object of its class, OTHER where they
+    # have different ones, FALSE for an object in pred only, MISSED for one in gt only, otherwise 0
     columns = []
     for k in parts.values():
         is_wanted = np.ones(class_of.size, bool) if k is None else class_of == k

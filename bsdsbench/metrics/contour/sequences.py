@@ -31,6 +31,8 @@ def encode_id(image_id: str) -> F8:
 def follow_objects(stack: Stack) -> Stack:
     """Collect the measures of each object along its sequence of frames (images), as DAVIS does.
 
+    The objects of a sequence are those that are annotated in its first frame.
+
     `stack` holds these counts of N frames, padded with NaN to equal lengths:
 
     frame : (N, L, 1), the image ids from `encode_id`
@@ -38,7 +40,7 @@ def follow_objects(stack: Stack) -> Stack:
         in gt, and M measures
     absent : (N, M), the measures of two empty masks
 
-    Returns the stack, in which these counts, if it has them, are replaced by
+    Returns the stack with these counts replaced by
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
@@ -46,6 +48,8 @@ def follow_objects(stack: Stack) -> Stack:
         annotated in no frame of the sequence, or 0 if there is none
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
+
+    A stack without "objects" is returned unchanged.
     """
     if "objects" not in stack:
         return stack
@@ -53,14 +57,16 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # has pixels; False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    # The indices of each sequence's frames, in natural order of their ids ("2" before "10")
-    codes = stack["frame"][..., 0]
+    # The indices of each sequence's frames, in natural order of their ids ("2" before "10"). A row
+    # holds the characters of an id SEQUENCE/FRAME as numbers, padded with NaN to the longest
+    codes = stack["frame"][..., 0]  # (N, L)
     ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
     order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
     indices = grouped((ids[i].rpartition("/")[0], i) for i in order).values()
-    frames_of_sequence = list(map(np.array, indices))
+    frames_of_sequence = [np.array(frames) for frames in indices]
     objects_of_sequence = []  # the numbers of the objects annotated in the first frame
-    for first, *_ in frames_of_sequence:
+    for frames in frames_of_sequence:
+        first = frames[0]
         objects_of_sequence.append(numbers[first, in_gt[first]])
     most_objects = max(map(len, objects_of_sequence))
     # (N, K, M): begins with `absent` everywhere, and is replaced where a frame has the object
@@ -127,10 +133,12 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
     """Compute DAVIS' statistics: over the frames of each object, then averaged over all objects.
 
-    stack: N frames with M measures, from `follow_objects`.
+    stack: from `follow_objects`. Its "tracks" (N, K, M) hold the M measures of the k-th object of
+        the frame's sequence in each of N frames.
     weights (S, N): how often each frame occurs in each of S data sets.
+    skip_ends: whether to leave out the first and last frame of each sequence.
 
-    Returns float64 arrays, in which statistics without any frame are NaN:
+    Returns a dict of float64 arrays, in which statistics without any frame are NaN:
 
     mean : (S, M), the mean of each measure
     recall : (S, M), the share of frames in which the measure exceeds 0.5
@@ -156,7 +164,8 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
         # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both
         # quarters beside it. As in DAVIS' code, they are rounded, halves up, as numbers from 1
         limits = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1
-        is_first, is_last = position <= limits[1], position >= limits[3]  # quarter
+        # Whether each frame is in the first quarter, and in the last
+        is_first, is_last = position <= limits[1], position >= limits[3]
         first_mean = weighted_mean(times, np.where(is_first[:, None, None], values, np.nan))
         last_mean = weighted_mean(times, np.where(is_last[:, None, None], values, np.nan))
         decay = first_mean - last_mean

@@ -120,7 +120,7 @@ def region_counts(
         array = given_array(pred, "prediction")
         if array.dtype.kind in "iub":  # one label map (H, W), or several (n, H, W)
             pred = Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
-        elif array.shape == tuple(2 * n + 1 for n in annotators.shape):
+        elif array.shape == tuple(2 * n + 1 for n in annotators.shape):  # contours between pixels
             pred = Prediction("prediction", ucm2=array)
         else:
             pred = Prediction("prediction", soft=array)
@@ -159,26 +159,13 @@ def _tables_at_thresholds(
 ) -> Iterator[_TablePair]:
     """Yield the overlaps of predicted and annotated regions at each threshold, in ascending order.
 
-    Given label maps ("segs") count as one threshold each. An ultrametric contour map ("ucm2") or a
-    soft boundary map is partitioned into regions at each threshold of the protocol. Both tables are
-    the same object unless the two definitions differ, which they can for "ucm2" only.
+    `pred` is one of three kinds of prediction. Given label maps ("segs") count as one threshold
+    each. An ultrametric contour map ("ucm2") or a soft boundary map is partitioned into regions at
+    each threshold of the protocol. Raises DataError for a soft map that is not all zeros if
+    `protocol.regions_from_soft` is False.
     """
-    if pred.kind == "ucm2":  # pixels at odd rows and columns, normally 0; contours between them
-        array, thresholds = np.ascontiguousarray(pred.ucm2, np.float64), protocol.threshold_array()
-        same_shape(array.shape, tuple(2 * n + 1 for n in gts.shape), "ucm2")
-        if (array[1::2, 1::2] > thresholds[0]).any():
-            raise DataError(
-                "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
-            )
-        # 8-connected regions also join through a corner where four pixels meet
-        levels = ucm.join_levels(array, thresholds, corners=True)
-        seism_levels = ucm.join_levels(array, thresholds, corners=False)
-        tables = _tables_of_levels(levels, gts, thresholds.size)
-        if np.array_equal(levels, seism_levels):
-            yield from (_TablePair(table, table) for table in tables)
-        else:
-            seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
-            yield from map(_TablePair, tables, seism_tables)
+    if pred.kind == "ucm2":
+        yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
         return
     maps: Iterable[Map]
     if pred.kind == "segs":
@@ -198,7 +185,8 @@ def _tables_at_thresholds(
         maps = (_close_regions(soft, threshold) for threshold in protocol.thresholds)
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
-        yield _TablePair(table, table)
+        # The definitions of a region by the official program and by SEISM differ for "ucm2" only
+        yield _TablePair(official=table, seism=table)
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
@@ -221,9 +209,9 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """Yield the overlap table of a region hierarchy at each of `n_levels` ascending thresholds.
 
-    Regions only merge as the threshold rises, so pixels are counted at the first threshold alone,
-    and rows are added up for later tables. If no regions merge at a threshold, the previous table
-    object is yielded again.
+    The rows of a table are the regions at a threshold. Regions only merge as the threshold rises,
+    so pixels are counted at the first threshold alone, and rows are added up for later tables. If
+    no regions merge at a threshold, the previous table object is yielded again.
 
     levels (2, H, W): for each pixel, the index of the threshold from which on it is in one region
         with its right neighbour (levels[0]) and with its lower neighbour (levels[1]).
@@ -243,6 +231,32 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
             table = table.merge_rows(new_row, new_roots.size)
         roots = new_roots
         yield table
+
+
+def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
+    """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
+
+    There are two tables at each threshold: of the 8-connected regions of the official program, and
+    of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are the
+    same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns, and
+    contours between them. Raises ShapeError for another shape, and DataError if the value at an
+    image pixel, normally 0, is above the first threshold.
+    """
+    array = np.ascontiguousarray(ucm2, np.float64)
+    rows, cols = gts.shape
+    same_shape(array.shape, (2 * rows + 1, 2 * cols + 1), "ucm2")
+    if (array[1::2, 1::2] > thresholds[0]).any():
+        raise DataError(
+            "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
+        )
+    # 8-connected regions also join through a corner where four pixels meet
+    levels = ucm.join_levels(array, thresholds, corners=True)
+    seism_levels = ucm.join_levels(array, thresholds, corners=False)
+    tables = _tables_of_levels(levels, gts, thresholds.size)
+    if np.array_equal(levels, seism_levels):
+        yield from (_TablePair(table, table) for table in tables)
+    else:
+        yield from map(_TablePair, tables, _tables_of_levels(seism_levels, gts, thresholds.size))
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:

@@ -79,8 +79,8 @@ def _mean_scores(
     highest: True if larger values are better.
 
     Returns, for S data sets: `ods`, the mean at the best common threshold; `ods_threshold`; `ois`,
-        the mean at each image's best threshold; `at_grid_end`, True if the first or last of several
-        thresholds is a best one, (S,) each; and `curve` (S, T), the mean at each threshold.
+    the mean at each image's best threshold; `at_grid_end`, True if the first or last of several
+    thresholds is a best one, (S,) each; and `curve` (S, T), the mean at each threshold.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -102,9 +102,9 @@ def _mean_scores(
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
-    Both are averaged over images before F is computed: at the best common threshold (ODS), or at
-        the threshold where each image has its largest F (OIS). Of equally good thresholds the first
-        is used. `curve` holds the mean precision and recall; other scores are (S,).
+    Precision and recall are averaged over images before F is computed: at the best common threshold
+    (ODS), or at the threshold where each image has its largest F (OIS). Of equally good thresholds
+    the first is used. `curve` holds the mean precision and recall; other scores are (S,).
     """
     images = np.arange(len(recall))
     best_index = f_measure(precision, recall).argmax(axis=1)  # of each image
@@ -228,12 +228,11 @@ class RegionMetric(Metric[None]):
 
         Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` are
         averaged over annotators, and counts in pixels or regions are summed. The only threshold is
-        1.
+        1. The image has at least two annotators, which `count_image` checks.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
-
         counts = [region_counts(maps[k], maps[:k] + maps[k + 1 :]) for k in range(len(maps))]
         sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
         means = {name: sums[name] / len(maps) for name in _AVERAGED_FOR_HUMANS}
@@ -324,17 +323,7 @@ class RegionMetric(Metric[None]):
         }
         for file, table in tables.items():
             yield file, format_rows(table)
-        # A column for each measure; precision, recall and F of objects and parts and of pixel pairs
-        columns = {"thresholds": thresholds}
-        columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
-        for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-            columns |= {
-                f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")
-            }
-        columns |= {name: score[name].curve for name in ERRORS}
-        rows = np.column_stack([*columns.values()]).tolist()
-        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
-        yield "region_curves.csv", "\n".join(lines)
+        yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.
@@ -355,6 +344,22 @@ class RegionMetric(Metric[None]):
         if not scores:
             return None
         return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))}
+
+
+def _curves_csv(score: Score, thresholds: F8) -> str:
+    """Return the mean values of all measures as CSV text, with a header and a row per threshold.
+
+    Each measure is a column. Those with precision and recall, objects and parts ("fop") and pixel
+    pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
+    """
+    columns = {"thresholds": thresholds}
+    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
+    for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
+        columns |= {f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")}
+    columns |= {name: score[name].curve for name in ERRORS}
+    rows = np.column_stack([*columns.values()]).tolist()
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
+    return "\n".join(lines)
 
 
 def region_score(records: Sequence[ImageRecord] | Counts) -> Score:

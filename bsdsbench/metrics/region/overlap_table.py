@@ -85,8 +85,11 @@ class Annotators:
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
         """Number the regions of the annotators' label maps (H, W), and measure their areas.
 
-        If the first map has 5 regions, region 2 of the second map is column 7 of tables. Raises
-        DataError if there is no map or one is not a label map, and ShapeError if the shapes differ.
+        The regions of each map are numbered from 0. They are also columns of tables, annotator by
+        annotator: if the first map has 5 regions, region 2 of the second map is column 7.
+
+        Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
+        differ.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
@@ -182,8 +185,8 @@ class OverlapTable:
 def select_candidates(area: Map) -> Bool:
     """Select candidate regions for objects and parts: True for each candidate, bool (regions,).
 
-    Regions are selected from largest to smallest `area` (regions,) until they cover 0.99 of the
-    image. Among regions of equal area, the last in raster order comes first.
+    Regions are selected from largest to smallest until they cover 0.99 of the image. Among regions
+    of equal area, the last in raster order comes first. `area` (regions,) is in pixels.
     """
     from_largest = np.argsort(area, kind="stable")[::-1]
     # Divide before summing, as SEISM does. If regions cover exactly 0.99, rounding often makes the
