@@ -155,8 +155,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     gt_rows = _count_by_size(pairs.gt, gt_pixels, opt.sizes)
     pred_rows = _count_by_size(pairs.pred, pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # (B, 2, 2); B = 1 if `sizes` is empty
-    # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P),
-    # without predicted objects that lie only on void pixels
+    # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P), in
+    # ascending order of labels, without predicted objects that lie only on void pixels
     overlapping = match_regions(instances, rule="any")
     shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
     shared[overlapping.gt, overlapping.pred] = overlapping.shared

@@ -219,8 +219,8 @@ class LabelMetric(Metric[MapOptions]):
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
-        belongs in `ignore`. Which checks are made
-        depends on whether the maps hold masks, classes or numbers of instances.
+        belongs in `ignore`. Which checks are made depends on whether the maps hold masks,
+        classes or numbers of instances.
         """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
@@ -250,6 +250,7 @@ class LabelMetric(Metric[MapOptions]):
                 if opt.unit == "instance" and _are_classes(labels, np.unique(numbers[numbers > 0])):
                     problem = f"each number of the {side} has several large pieces: classes?"
                     yield "classes", problem, "number each object, as skimage.measure.label does"
+        # A one-pixel stripe between two labels, as interpolation leaves, has a third label
         may_have_stripes = opt.unit == "class" and opt.classes and np.unique(overlaps.pred).size > 2
         if may_have_stripes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"

@@ -118,6 +118,7 @@ class WireframeMetric(Metric[WireframeOptions]):
             gt_junctions = _to_grid(gt_lines.junctions[:, :2], gt_grid)  # row and column, (M, 2)
             counts["n_junctions"] = float(len(gt_junctions))
             if len(gt_junctions):  # otherwise none is counted, as in L-CNN's program
+                # (J, 3): row and column, in cells of `grid`, and score of each predicted junction
                 best_first = lines.junctions[np.argsort(-lines.junctions[:, 2], kind="stable")]
                 offsets = _to_grid(best_first[:, :2], grid)[:, None] - gt_junctions  # (J, M, 2)
                 is_hit = _find_hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
