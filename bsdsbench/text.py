@@ -35,7 +35,8 @@ def visible(text: str, keep_spaces: bool = True) -> str:
 
 def show(name: object) -> str:
     """Convert a name or a path to one line of printable text, with Python escapes if needed."""
-    return visible(str(name))
+    text = str(name)
+    return text if text.isprintable() else visible(text)
 
 
 def clip(text: str, limit: int = LINE) -> str:

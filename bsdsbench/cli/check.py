@@ -12,7 +12,7 @@ import attrs
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import print_json, progress, refuse_given, say
+from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse_given, say
 from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _CheckArguments(opt.Options):
     )
 
 
-@opt.command
+@command
 def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
@@ -67,8 +67,8 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
     from bsdsbench.results.score_names import flat_scores
     from bsdsbench.results.score_tables import left_out_notes
 
-    evaluation = bb.Evaluation.load(args.run).with_groups(**opt.keywords_of(args.grouping))
-    options = opt.keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
+    evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
+    options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
         refuse_given(
             (*options, "output_format", "junit", "summary"), "--update, which checks nothing"
@@ -218,11 +218,11 @@ def _check_set(
     return 0 if identity.whole else 1
 
 
-data_command.add_command(opt.command(_get_set, "get"))
-data_command.add_command(opt.command(_check_set, "check"))
+data_command.add_command(command(_get_set, "get"))
+data_command.add_command(command(_check_set, "check"))
 
 
-@opt.command
+@command
 def protocols_command(
     name: str | None = opt.add_argument(required=False),
     output_format: str = opt.format_option("table", "json"),

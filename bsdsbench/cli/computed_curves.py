@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import attrs
 import click
 
-from bsdsbench.cli.options import keywords_of
-from bsdsbench.cli.shared import say
+from bsdsbench.cli.shared import keywords_of, say
 from bsdsbench.curves import delong, det, pr, roc, threshold_curve
 from bsdsbench.curves.areas import AreaRow, area_table, point_areas
 from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting, points_of

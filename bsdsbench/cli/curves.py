@@ -10,7 +10,15 @@ import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import is_given, print_json, refuse_given, say, show_tables
+from bsdsbench.cli.shared import (
+    command,
+    is_given,
+    keywords_of,
+    print_json,
+    refuse_given,
+    say,
+    show_tables,
+)
 
 if TYPE_CHECKING:
     from bsdsbench.curves.ranked import Variant
@@ -175,7 +183,7 @@ class CurvesArguments(opt.Options):
     output_format: str = opt.format_option("table", "csv", "json")
 
 
-@opt.command
+@command
 def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
@@ -206,7 +214,7 @@ def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> N
     convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
     if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
-        settings = opt.keywords_of(args, ("kind", "ties"))
+        settings = keywords_of(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)

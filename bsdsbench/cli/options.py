@@ -1,4 +1,4 @@
-"""Declare commands with their arguments and options, and the options that several commands share.
+"""Functions that declare arguments and options, and the options shared by several commands.
 
 The default value of each parameter of a command function is a declaration, made by `add_argument`,
 `add_option` or `options_of`. The latter declares a class of options, whose attributes are
@@ -8,84 +8,16 @@ argument or option of click.
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import click
 from click import Choice, IntRange
 
-from bsdsbench.cli.shared import Command
+from bsdsbench.cli.shared import Options, parse_shard, split_words
 from bsdsbench.runs.keywords import RunKeywords
-
-
-def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Turn a function into a click command.
-
-    The default values of the function's parameters, made by `add_option` and its like, declare the
-    command's arguments and options, in the order of the help page. The function's docstring becomes
-    the help page, and its first sentence the summary in lists of commands.
-
-    name: the name of the command. Default: the function's name without "_command".
-    """
-    quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
-    return Command(
-        name or function.__name__.removesuffix("_command"),
-        callback=partial(_call, function),
-        params=[*_make_parameters(function), quiet],
-        help=function.__doc__,
-    )
-
-
-class Options:
-    """The values of a group of options. Each annotated attribute of a subclass declares one."""
-
-    def __init__(self, **values: object) -> None:
-        """Set the values by name; None for those that are not given."""
-        vars(self).update(dict.fromkeys(_declarations(type(self))) | values)
-
-    def replace(self, **changes: object) -> Self:
-        """Return a copy with some values changed."""
-        return type(self)(**(vars(self) | changes))
-
-
-def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
-    """Return {name: declaration} of a function's parameters, or of the attributes of `Options`."""
-    if isinstance(owner, type):
-        return {name: getattr(owner, name) for name in owner.__annotations__}
-    return {p.name: p.default for p in inspect.signature(owner).parameters.values()}
-
-
-def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click parameters that a command function or a class of options declares."""
-    parameters: list[click.Parameter] = []
-    for name, declaration in _declarations(owner).items():
-        is_group = isinstance(declaration, type)
-        parameters += _make_parameters(declaration) if is_group else [declaration(name)]
-    return parameters
-
-
-def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command function, or a class of options, with its values of all that click parsed."""
-    arguments = {}
-    for name, declaration in _declarations(owner).items():
-        is_group = isinstance(declaration, type)
-        arguments[name] = _call(declaration, **values) if is_group else values[name]
-    return owner(**arguments)
-
-
-def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return {name: value} of options, also of nested ones: those in `names`, by default all."""
-    keywords: dict[str, Any] = {}
-    for name, value in vars(args).items():
-        if isinstance(value, Options):
-            keywords |= keywords_of(value, names)
-        elif names is None or name in names:
-            keywords[name] = value
-    return keywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
@@ -123,31 +55,11 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
     return add_option(text, *flags, type=Choice(choices), default=choices[0])
 
 
-def _split_words(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[str] | None:
-    """Split the values of a repeatable option at commas; None if the option is not given."""
-    for text in texts:
-        if not text.replace(",", " ").strip():
-            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    words = map(str.strip, ",".join(texts).split(","))
-    return list(filter(None, words)) or None  # without empty words
-
-
-def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
-    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N."""
-    is_pair = re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text)
-    number, n_shards = shard = tuple(map(int, text.split("/"))) if is_pair else (0, 0)
-    if not 1 <= number <= n_shards:
-        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
-    return shard
-
-
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
     """Split the values of --published into keys; "list" alone prints all of them, and exits."""
-    keys = _split_words(ctx, param, texts) or []
+    keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
 
@@ -161,7 +73,7 @@ def _published_keys(
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
 repeatable = partial(add_option, multiple=True)  # its value is a tuple
-word_list = partial(repeatable, callback=_split_words)  # of words between commas: a list or None
+word_list = partial(repeatable, callback=split_words)  # of words between commas: a list or None
 
 
 def run_option(name: str, **changes: object) -> Any:
@@ -372,7 +284,7 @@ class EvaluationOptions(Options):
     grouping: GroupingOptions = options_of(GroupingOptions)
     output_format: str = format_option("table", "json")
     protocol: ProtocolOptions = options_of(ProtocolOptions)
-    shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
+    shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
     workers: int | None = run_option("workers")
     # Not threads as in Python: child processes can import the command line's __main__
     executor: str = run_option("executor", default="auto")

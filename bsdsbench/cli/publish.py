@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import progress, refuse_given, require_runs_or_methods, say, show_tables
+from bsdsbench.cli.shared import (
+    command,
+    keywords_of,
+    progress,
+    refuse_given,
+    require_runs_or_methods,
+    say,
+    show_tables,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.io import read_bytes, write_atomic
 
@@ -64,7 +72,7 @@ class _ReportArguments(opt.Options):
     bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
 
 
-@opt.command
+@command
 def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) -> None:
     """Write runs as a page or as tables.
 
@@ -86,7 +94,7 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     if args.methods.method:
         return _show_methods(args)
     # The options of `grouping` give the groups of images, such as scenes, that slices are made of
-    loaded = as_runs(args.runs, args.names, **opt.keywords_of(args.grouping))
+    loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
     # --labels may also name published results, which --published shows beside the runs
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
@@ -143,7 +151,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     names = (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster")
-    options = opt.keywords_of(args, names)  # the values of these options
+    options = keywords_of(args, names)  # the values of these options
     # The runs already have the names given with --label. Only those of published results are left.
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: text for key, text in args.labels.items() if key in published_keys}
@@ -164,7 +172,7 @@ def _show_methods(args: _ReportArguments) -> None:
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
     methods = methods_of(args.methods.method)  # from texts NAME=FOLDERS
-    loaded = as_runs(runs_of(methods), **opt.keywords_of(args.grouping))  # all runs of all methods
+    loaded = as_runs(runs_of(methods), **keywords_of(args.grouping))  # all runs of all methods
     methods = with_runs(methods, loaded)
     published, labels, columns = args.published, args.labels, args.tables.columns
     # Only published results can have a label here: with no runs, this raises for any other key
@@ -195,7 +203,7 @@ def _show_history(args: _ReportArguments) -> None:
         show_tables([history_table(runs, columns)], out, output_format)
 
 
-@opt.command
+@command
 def view_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
@@ -230,7 +238,7 @@ def view_command(
             say("ended")
 
 
-@opt.command
+@command
 def share_command(
     run: str = opt.add_argument("OUT", type=click.Path()),
     out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True),

@@ -12,7 +12,9 @@ import click
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     NMS_OF_PROTOCOL,
+    command,
     compile_first,
+    keywords_of,
     print_json,
     print_run,
     progress,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 _DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@opt.command
+@command
 def demo_command(
     out: str = opt.path(
         "Folder for the results and plots.", "-o", "--out", default="bsdsbench-demo"
@@ -127,7 +129,7 @@ class _EvaluateArguments(opt.Options):
     humans: bool = opt.flag("Score each annotator against the others; without PRED_DIR.")
 
 
-@opt.command
+@command
 def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArguments)) -> int:
     """Score a folder of predictions by any metric.
 
@@ -196,7 +198,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     if is_coco:
         _refuse_for_coco(gt, metrics)
     compile_first(metrics, args.pred_dir, gt)
-    keywords = opt.keywords_of(args, accepted)  # the values of these options
+    keywords = keywords_of(args, accepted)  # the values of these options
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -308,7 +310,7 @@ class _RunArguments(opt.Options):
     slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
 
 
-@opt.command
+@command
 def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
@@ -341,7 +343,7 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
         check_truth(inputs.task, inputs.gt, inputs.protocol)
     if inputs.gt:
         compile_first(inputs.metrics, inputs.images, inputs.gt)
-    keywords = opt.keywords_of(args, DetectorOptions.__annotations__)
+    keywords = keywords_of(args, DetectorOptions.__annotations__)
     with progress(options.name or args.function.rpartition(":")[2]) as report:
         run = bb.run(
             args.function,
@@ -383,7 +385,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
-@opt.command
+@command
 def merge_command(
     outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path()),
     out: str = opt.path("Folder for the result.", "-o", "--out", required=True),
@@ -437,7 +439,7 @@ def merge_command(
     return report_left_out(merged.failed, merged)
 
 
-@opt.command
+@command
 def nms_command(
     folders: tuple[str, ...] = opt.add_argument(
         "MAPS OUT", nargs=-1, required=True, type=click.Path()

@@ -1,15 +1,18 @@
-"""Code shared by the commands: click classes, inputs from options, and printing."""
+"""Code shared by the commands: click classes, resolving inputs from options, and printing."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import attrs
 import click
@@ -160,6 +163,96 @@ class Command(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def command(function: Callable[..., object], name: str | None = None) -> Command:
+    """Turn a function into a click command.
+
+    The default values of the function's parameters, made by `add_option` and its like, declare the
+    command's arguments and options, in the order of the help page. The function's docstring becomes
+    the help page, and its first sentence the summary in lists of commands.
+
+    name: the name of the command. Default: the function's name without "_command".
+    """
+    quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
+    return Command(
+        name or function.__name__.removesuffix("_command"),
+        callback=partial(_call, function),
+        params=[*_make_parameters(function), quiet],
+        help=function.__doc__,
+    )
+
+
+class Options:
+    """The values of a group of options. Each annotated attribute of a subclass declares one."""
+
+    def __init__(self, **values: object) -> None:
+        """Set the values by name; None for those that are not given."""
+        vars(self).update(dict.fromkeys(_declarations(type(self))) | values)
+
+    def replace(self, **changes: object) -> Self:
+        """Return a copy with some values changed."""
+        return type(self)(**(vars(self) | changes))
+
+
+def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
+    """Return {name: declaration} of a function's parameters, or of the attributes of `Options`.
+
+    A declaration is a function from the name to a click argument or option, or else a class of
+    `Options` that stands for all of its own declarations.
+    """
+    if isinstance(owner, type):
+        return {name: getattr(owner, name) for name in owner.__annotations__}
+    return {p.name: p.default for p in inspect.signature(owner).parameters.values()}
+
+
+def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
+    """Make the click parameters that a command function or a class of options declares."""
+    parameters: list[click.Parameter] = []
+    for name, declaration in _declarations(owner).items():
+        is_group = isinstance(declaration, type)
+        parameters += _make_parameters(declaration) if is_group else [declaration(name)]
+    return parameters
+
+
+def _call(owner: Callable[..., object], /, **values: object) -> object:
+    """Call a command function, or a class of options, with its values of all that click parsed."""
+    arguments = {}
+    for name, declaration in _declarations(owner).items():
+        is_group = isinstance(declaration, type)
+        arguments[name] = _call(declaration, **values) if is_group else values[name]
+    return owner(**arguments)
+
+
+def split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeatable option at commas; None if the option is not given."""
+    for text in texts:
+        if not text.replace(",", " ").strip():
+            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
+    words = map(str.strip, ",".join(texts).split(","))
+    return list(filter(None, words)) or None  # without empty words
+
+
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
+    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N."""
+    is_pair = re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text)
+    number, n_shards = shard = tuple(map(int, text.split("/"))) if is_pair else (0, 0)
+    if not 1 <= number <= n_shards:
+        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
+    return shard
+
+
+def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
+    """Return {name: value} of options, also of nested ones: those in `names`, by default all."""
+    keywords: dict[str, Any] = {}
+    for name, value in vars(args).items():
+        if isinstance(value, Options):
+            keywords |= keywords_of(value, names)
+        elif names is None or name in names:
+            keywords[name] = value
+    return keywords
 
 
 def is_given(parameter: str) -> bool:

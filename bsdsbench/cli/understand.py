@@ -16,6 +16,8 @@ from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     PROTOCOL_OPTIONS,
     as_flag,
+    command,
+    keywords_of,
     print_json,
     progress,
     protocol_from,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _MAX_TRIALS = 9  # trials printed by `explain`, in addition to those that reach the target
 
 
-@opt.command
+@command
 def doctor_command(
     pred_dir: str = opt.add_argument(type=click.Path()),
     gt: str | None = opt.ground_truth_option,
@@ -106,7 +108,7 @@ class _CompareArguments(opt.Options):
     tables: opt.TableOptions = opt.options_of(opt.TableOptions)
 
 
-@opt.command
+@command
 def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments)) -> None:
     """Test whether the differences between runs are real.
 
@@ -123,7 +125,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slice_comparison import compared_table
 
-    options = opt.keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
+    options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
     comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
@@ -182,7 +184,7 @@ def _compare(
     methods = methods_of(args.methods.method)
     if methods:
         refuse_given(("names",), "--method")
-    loaded = as_runs(runs_of(methods) or args.runs, args.names, **opt.keywords_of(args.grouping))
+    loaded = as_runs(runs_of(methods) or args.runs, args.names, **keywords_of(args.grouping))
     if all(method.n_runs == 1 for method in methods):  # also if there are no methods
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
@@ -202,7 +204,7 @@ def _compare(
     return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 
-@opt.command
+@command
 def errors_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
@@ -227,7 +229,7 @@ def errors_command(
 
     counted_runs = []
     failures = []  # errors of runs whose files cannot be read again
-    for run in as_runs(runs, names, **opt.keywords_of(grouping)):
+    for run in as_runs(runs, names, **keywords_of(grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
                 counted_runs.append(lost_scores.with_errors(run, workers, report))
@@ -237,7 +239,7 @@ def errors_command(
         raise DataError.collect(failures)
     for failure in failures:
         say(str(failure))
-    losses = [lost_scores.lost_scores(run, **opt.keywords_of(bootstrap)) for run in counted_runs]
+    losses = [lost_scores.lost_scores(run, **keywords_of(bootstrap)) for run in counted_runs]
     shown = [lost_scores.error_table(counted_runs, losses)]
     if by:
         shown.append(lost_scores.error_slices_table(counted_runs, by))
@@ -254,7 +256,7 @@ def errors_command(
         print_json(plain)
 
 
-@opt.command
+@command
 def worst_command(
     runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path()),
     methods: opt.MethodOptions = opt.options_of(opt.MethodOptions),
@@ -297,7 +299,7 @@ def worst_command(
     method_folders = folders_of(methods.method)  # name of a method -> folders of its runs
     folders = [*runs, *chain(*method_folders.values())]  # one of the two is empty
     unloaded_methods = [Method(name, its_runs) for name, its_runs in method_folders.items()]
-    loaded = as_runs(runs_of(unloaded_methods) or runs, None, **opt.keywords_of(grouping))
+    loaded = as_runs(runs_of(unloaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns, group_column, records = tables.columns, None, loaded[0].records
     if by and column_of(by, records) in group_columns(records):
@@ -341,7 +343,7 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
         return [with_errors(run, progress=report) for run in runs]
 
 
-@opt.command
+@command
 def explain_command(
     run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path()),
     between: tuple[str, str] | None = opt.add_option(
@@ -527,7 +529,7 @@ class _PlotArguments(opt.Options):
     cluster: str | None = opt.cluster_option
 
 
-@opt.command
+@command
 def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     """Draw the curves of runs in one figure.
 
@@ -550,12 +552,12 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
         refuse_given(("groups", "group_by"), "a figure without --by or --cluster")
     if args.kind == "ranks":
         refuse_given(("labels", "spread", "each_run"), "--kind ranks")
-        compared = _compare(args, opt.keywords_of(args, ("n_boot", "seed", "cluster", "force")))
+        compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))
         comparisons = compared.slices or compared.on_all_images
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
     elif args.by:
         refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
-        loaded = as_runs(args.runs, args.names, **opt.keywords_of(args.grouping))
+        loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:
         same = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
@@ -565,7 +567,7 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
             published=args.published,
             path=args.out,
             methods=methods_of(args.methods.method),
-            **opt.keywords_of(args, same),  # options with the name of a keyword of `plot_runs`
+            **keywords_of(args, same),  # options with the name of a keyword of `plot_runs`
         )
         for row in published_curves_of(args.published, args.labels):
             if row.curve:

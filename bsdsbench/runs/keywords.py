@@ -61,7 +61,11 @@ def _is_count(value: object, most: int) -> bool:
 TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
-PATH_CHECK = _Check(is_path, "a path")
+PATH_CHECK = _Check(
+    # Printable text needs no call
+    lambda value: (isinstance(value, str) and value > "" and value.isprintable()) or is_path(value),
+    "a path",
+)
 NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )

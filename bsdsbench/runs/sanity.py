@@ -119,9 +119,10 @@ def find_symptoms(
     has_regions = protocol.gt_kind == "labels"
     for metric in metrics:
         has_regions |= metric.segmentations
-        opt = metric.options_of(protocol)
-        if isinstance(metric, Diagnosed) and metric.fits(pred, gt, opt):
-            yield from metric.symptoms(pred, gt, protocol, opt)
+        if isinstance(metric, Diagnosed):
+            opt = metric.options_of(protocol)
+            if metric.fits(pred, gt, opt):
+                yield from metric.symptoms(pred, gt, protocol, opt)
     if has_regions:
         for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
             problem = f"{white} is a region of the truth like its other labels: is it void?"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,8 +83,13 @@ def block_means(values: F8 | Bool) -> F8:
     rows, cols = values.shape[0] // side * side, values.shape[1] // side * side
     pixels: Map = values.view(np.uint8) if values.dtype == bool else values  # sums are at most 16
     # Slices are added, because numpy's sums over short axes take five times as long
-    lines = reduce(np.add, (pixels[k:rows:side, :cols] for k in range(side)))
-    return np.asarray(reduce(np.add, (lines[:, k::side] for k in range(side))) / side**2)
+    lines = pixels[0:rows:side, :cols]
+    for k in range(1, side):
+        lines = lines + pixels[k:rows:side, :cols]
+    sums = lines[:, ::side]
+    for k in range(1, side):
+        sums = sums + lines[:, k::side]
+    return np.asarray(sums / side**2)
 
 
 def thumbnail(values: F8 | Bool) -> F8:
@@ -112,7 +116,10 @@ def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
         lines = values.take(np.arange(-half, len(values) + half), axis=0, mode="clip")
         for size, step in windows:
             n = len(lines) - (size - 1) * step
-            lines = reduce(np.add, (lines[k * step : k * step + n] for k in range(size)))
+            sums = lines[:n]
+            for k in range(1, size):
+                sums = sums + lines[k * step : k * step + n]
+            lines = sums
         values = (lines / total_weight).T
     return values
 
