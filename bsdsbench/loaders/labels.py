@@ -99,8 +99,8 @@ def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: s
     """Raise DataError if a prediction is a binary mask but class labels are expected.
 
     That is, if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the ground
-    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `what`
-    names `pred`.
+    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `known`
+    are the class labels, and `what` names the prediction in the message.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -117,8 +117,8 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
     - the flag NUMBERS if they have several numbers
     - for a single number: this number as `levels`, and PIECES if its pixels form several connected
-      components, unless the metric pairs objects `by_number`, because an object may then have
-      several
+      components. If `by_number` is True, the metric pairs objects by number, an object may have
+      several components, and this is not tested.
     - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Every 16th row often has several numbers already, which saves looking at the whole map

@@ -97,7 +97,8 @@ class Layout:
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
         """Count the files of the images: `files` maps image ids to files, () if an image has none.
 
-        `first` and `last` are the file names of the image with the most files.
+        Images without files are ignored. `first` and `last` are the file names of the image with
+        the most files, with ID in place of its id: "ID_1", "ID/NAME" or "FOLDER/ID".
         """
         n_files, sequences = list[int](), set[str]()
         for image_id, paths in files.items():
@@ -189,7 +190,7 @@ def pair(
     - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
     - gt_name: what the files in `gt_dir` are called in errors
-    - options: the keywords of `group_files`
+    - options: the kinds of the files, and other keywords of `group_files`
 
     Raises a single PairingError that lists ambiguous ids, whose files may not all belong to one
     image; ids of the split (or, without a split, of predictions) without ground truth; and missing
@@ -231,7 +232,9 @@ def pair(
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     """Suggest to rename files if the ids of both sides differ only in how they are written.
 
-    Returns "" if they differ otherwise, or if there are fewer than two ids.
+    That is in the start or end that all ids of a side share, up to digits; in capitals, separators
+    or zeros before numbers; or in that numbers start at 0 on one side and at 1 on the other. The
+    result is "" if they differ otherwise, or if there are fewer than two ids.
 
     >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
     'names differ in a prefix or suffix, as 1_test and img_1: rename one side'
@@ -240,9 +243,14 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
     'names are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
-    simplified_gts = _simplify_ids(sorted(gts))
-    for difference, pred_ids in _simplify_ids(sorted(preds)).items():
-        gt_ids = simplified_gts[difference]
+    # Each function maps what is left of an id, without this difference, to the id
+    simplifications = {
+        "differ in a prefix or suffix": _without_common_ends,
+        "differ in zeros, capitals or separators": _as_words_and_numbers,
+        "are numbered from 0 and from 1": _count_from_lowest,
+    }
+    for difference, simplify in simplifications.items():
+        pred_ids, gt_ids = simplify(sorted(preds)), simplify(sorted(gts))
         if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
             rest = next(iter(pred_ids))
             example = f"{pred_ids[rest]} and {gt_ids[rest]}"
@@ -250,29 +258,35 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     return ""
 
 
-def _simplify_ids(ids: Sequence[str]) -> dict[str, dict[object, str]]:
-    """Return, for each way in which ids may differ, {what is left of an id without it: the id}."""
+def _without_common_ends(ids: Sequence[str]) -> dict[object, str]:
+    """Map each id, without the start and the end that all ids share up to digits, to the id."""
     common_start = os.path.commonprefix  # of the characters of any texts
     start = common_start(ids).rstrip("0123456789")
     end = common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
-    as_words_and_numbers: dict[object, str] = {}
-    splits = []  # text before the last number, this number, and text after it
-    for i in ids:
-        parts = re.findall(r"\d+|[^\W\d_]+", i)
-        key = tuple(int(part) if part.isdecimal() else part.casefold() for part in parts)
-        as_words_and_numbers[key] = i
-        if match := re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S):
-            splits.append(match.groups())
-    counted_from_lowest: dict[object, str] = {}
-    lowest = min((int(number) for _, number, _ in splits), default=-1)
-    if len(splits) == len(ids) and lowest in (0, 1):
-        for before, number, after in splits:
-            counted_from_lowest[before, int(number) - lowest, after] = before + number + after
+    return {i[len(start) : len(i) - len(end)]: i for i in ids}
+
+
+def _as_words_and_numbers(ids: Sequence[str]) -> dict[object, str]:
+    """Map the words (in lower case) and numbers of each id, as a tuple, to the id."""
+    parts_of = {i: re.findall(r"\d+|[^\W\d_]+", i) for i in ids}
     return {
-        "differ in a prefix or suffix": {i[len(start) : len(i) - len(end)]: i for i in ids},
-        "differ in zeros, capitals or separators": as_words_and_numbers,
-        "are numbered from 0 and from 1": counted_from_lowest,
+        tuple(int(part) if part.isdecimal() else part.casefold() for part in parts): i
+        for i, parts in parts_of.items()
     }
+
+
+def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
+    """Map (start, number, end) of each id, with its last number counted from the lowest, to the id.
+
+    The ids "f1" and "f2" have the keys ("f", 0, "") and ("f", 1, ""). Returns {} if an id has no
+    number, or if the lowest of these numbers is neither 0 nor 1.
+    """
+    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
+    split_ids = [match.groups() for match in matches if match]
+    lowest = min((int(number) for _, number, _ in split_ids), default=-1)
+    if len(split_ids) < len(ids) or lowest not in (0, 1):
+        return {}
+    return {(start, int(n) - lowest, end): start + n + end for start, n, end in split_ids}
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -292,8 +306,8 @@ def group_files(
     """Group prediction files and ground-truth files by image id.
 
     If the images are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, each side has an
-    `Arrangement`, a rule that takes the id from a path. The two are chosen so that as many ids as
-    possible are on both sides or, with a split, in the split.
+    `Arrangement`, a rule that takes the id from a path: from ID.png, ID_1.png or ID/NAME.png. The
+    two are chosen so that as many ids as possible are on both sides or, with a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
     - split: the wanted image ids, or a file that lists ids or file names, or None
@@ -331,8 +345,8 @@ def group_files(
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
+    # Arrangement -> image id -> files. Under Arrangement.ONE, the ids are the file names
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
-    # The file names are the ids under Arrangement.ONE
     pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
     wanted = None
     if lines is not None and depth > 1:
@@ -361,7 +375,11 @@ def group_files(
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group files by image id under each `Arrangement`; only under ONE unless `several` is True."""
+    """Group files by image id, once for each `Arrangement`, a rule that takes the id from a path.
+
+    Returns a dict from arrangement to a dict from image id to its files. If `several` is False, an
+    image has one file, and the only arrangement is ONE: the id is the file name without its suffix.
+    """
     rules = Arrangement if several else [Arrangement.ONE]
     return {rule: grouped((rule.id_in(file.parts), file) for file in files) for rule in rules}
 
@@ -406,11 +424,14 @@ def _find_depth(
     It is 1, the file name, for independent images, and 2 or more, such as FOLDER/NAME, for frames
     of sequences. These are considered only if a file name occurs in several folders of one side, or
     if `sequences` is True. The result is the smallest number with which the ids of each side are
-    unique, and some id is on both sides (without predictions: in the split, whose lines are
-    `lines`).
+    unique, and some id is on both sides (without predictions: in the split).
 
-    `both_several` is True if an image may have several files on both sides. A folder may then be an
-    image, and files are frames only if the split lists them.
+    - lines: the lines of the split, or None
+    - both_several: True if an image may have several files on both sides. A folder may then be an
+      image, and files are frames only if the split lists them.
+
+    Raises PairingError if a split is needed to decide this, or if `sequences` is True and there are
+    no frames.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1

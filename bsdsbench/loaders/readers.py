@@ -105,6 +105,8 @@ def _read_map(
     2. If `kind` is "soft", a single map in a single file is a soft map; bool becomes 0 and 255.
     3. Each file holds label maps: `segs`, a list of maps, or an array (H, W) or (N, H, W). The maps
        of all files are joined in the order of `paths`.
+
+    If `image_id` is None, it is taken from the first file's name.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -134,7 +136,8 @@ def _read_map(
             # Checked after each file, so that the error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
-    # A program that segments everything writes such a mask for each object
+    # Refuses several maps that all hold only 0 and white, as masks of objects do: a program that
+    # segments everything writes such a mask for each object
     are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
     if len(segs) > 1 and are_masks and any(map(np.any, segs)):
         fault = "several masks of 0 and white, expected label maps, each of all regions"
@@ -147,7 +150,8 @@ def _read_map(
 def _choose_variable(arrays: dict[str, object]) -> object:
     """Return the variable of a file that is the prediction, by its name or as the only map.
 
-    The names are `segs` and those in SOFT_NAMES; several maps with such names must be equal.
+    `arrays` are the variables by name. The names are `segs` and, in SOFT_NAMES, "pred", "edge" ...;
+    several maps with such names must be equal. Raises FaultError if there is none.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -230,8 +234,8 @@ def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return how many empty label maps replace a missing prediction of the kind "labels".
 
     All images of a run need the same number of label maps, so it is the number in the first
-    prediction of `pairs`: 0 if that is a contour map (ucm2). It is 1 if that cannot be read, or if
-    no prediction is missing, or all are.
+    prediction of `pairs`: 0 if that is a contour map (ucm2), and 1 if it cannot be read. The result
+    is also 1 if no prediction is missing, or all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):  # some are missing
@@ -374,6 +378,10 @@ def _read_annotators(
       also has a mask, True on the crack (False if `options.inverted`).
     - Any other file has one array, (H, W) or (A, H, W) for A annotators. It holds region labels if
       the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
+
+    If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
+    several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
+    pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[MaskRead] = []
@@ -426,9 +434,10 @@ def parse_annotation(
     `drawing` is a dict with the maps (H, W) Boundaries, Segmentation (region labels), or both, like
     a struct of a BSDS .mat file. `what` and `file` name it and its file in errors.
 
-    Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values and
-    not gray levels. Without Boundaries, they are those of the regions, whose values cannot be
-    inverted or thresholded.
+    - Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values
+      and not gray levels. Without Boundaries, they are those of the regions, and FaultError is
+      raised if `options` inverts or thresholds values.
+    - Without Segmentation, the annotation has no regions.
     """
     fields = drawing if isinstance(drawing, dict) else {}
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
@@ -458,7 +467,8 @@ def join_annotations(
     """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
     Regions are kept only if every annotation has them, because region scores need all. A pixel is
-    valid if it is valid in every annotation. `path` is None for annotations given as arrays.
+    valid if it is valid in every annotation. If `path` is None, because the annotations were given
+    as arrays, error messages begin with the image id.
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
@@ -478,8 +488,8 @@ def join_annotations(
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
     """Return the error for an image, named `where`, in which no annotation has a boundary pixel.
 
-    `annotations` is their number, and `faint` is True if values are above 0, but below
-    gt_threshold.
+    `annotations` is their number. `faint` is True if values are above 0, but below gt_threshold.
+    The error suggests settings with which such an image is accepted.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(

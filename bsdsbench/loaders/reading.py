@@ -215,8 +215,9 @@ class ReadOptions:
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        `images` has the evidence of each image of the side that these options read, and `others`
-        that of the other side. A problem names one file as an example.
+        `images` has the evidence of each ground truth if `self.truth` is True, otherwise of each
+        prediction: flags of its values before thresholding. `others` is that of the other side. A
+        problem names one file as an example.
         """
         side, values = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
 
@@ -277,8 +278,9 @@ class ReadOptions:
     ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators per image".
 
-        `images` has the evidence of each image (at least one). `forms` are the storage formats of
-        soft predictions, such as "soft8" for uint8.
+        `images` has the `Evidence` of each image (at least one): flags of its values, and `maps`,
+        its number of annotators. `layout` is the number of files per image. `forms` are the storage
+        formats of the predictions, such as "soft8" for uint8; only soft maps need them.
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
@@ -299,7 +301,7 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
-        low = high = len(images)
+        low = high = len(images)  # the number of files, or below the range of annotators per image
         noun, tail = "file", ""
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
@@ -489,9 +491,9 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     - Any other mask is gray: True above the threshold or, if `inclusive`, at or above it.
 
     The threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
-    floats; None means one half. Raises DataError for gray levels outside 0 .. white, for other
-    integer dtypes and, unless `inclusive`, for gray integers that are all at or below the
-    threshold, because their scale is unknown.
+    floats; None means one half. `what` names the mask in errors. Raises DataError for gray levels
+    outside 0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are
+    all at or below the threshold, because their scale is unknown.
     """
     if values.dtype == bool:
         return values

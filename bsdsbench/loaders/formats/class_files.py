@@ -21,8 +21,9 @@ def read_predicted_classes(
     """Read an image's predicted classes from its files `paths`.
 
     One file holds labels (H, W), class maps (C, H, W) or, if `options.kind` is Kind.MASK, a mask,
-    which is binarised. Several files hold one map (H, W) per class. The prediction of a binarised
-    mask also holds the `evidence` of its original values.
+    which is binarised. Several files hold one map (H, W) per class. `read` returns the bytes of a
+    file. If a mask is binarised, the prediction also holds the `evidence` of its original values,
+    with which the binarisation of all masks of a set is checked.
     """
     maps: list[Map] = []  # one per file
     mask_options = options if options and options.kind is Kind.MASK else None

@@ -69,8 +69,9 @@ class CocoItems:
         """Read a COCO file, and return its annotations: image id -> annotations of the image.
 
         The ground truth must be read first, because it lists the images and the categories, which
-        are stored in `images` and `categories`. A panoptic file must have one annotation per image,
-        which lists the segments of a PNG.
+        are stored in `images` and `categories`. A panoptic file has one annotation per image, which
+        lists the segments of a PNG. Raises FileFormatError if an annotation names an image that the
+        ground truth does not list, or if a panoptic file does not have one annotation per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -89,14 +90,8 @@ class CocoItems:
             # A file of predictions that lists no annotations is panoptic if the ground truth is
             if not (entries or is_list or is_truth):
                 entries = chain.from_iterable(self.gt.values())
-            images = self.images if _are_panoptic(entries) else {}
-            for image_id, (name, _) in images.items():
-                of_image = by_image.get(image_id, [])
-                if len(of_image) != 1:
-                    fault = f"image {image_id} ({show(name)}) has {len(of_image)} entries"
-                    raise FaultError(f"{fault}, expected one per image in a panoptic file")
-                if not isinstance(segments := _get_field(of_image[0], "segments_info"), list):
-                    raise FaultError(f"segments_info {segments!r:.40}, expected a list of segments")
+            if _are_panoptic(entries):
+                self._check_panoptic(by_image)
         scores = [] if is_truth else [entry.get("score", 1) for entry in chain(*by_image.values())]
         n_low = sum(isinstance(score, int | float) and score < _SHOWN for score in scores)
         if n_low >= 10 and 3 * n_low > len(scores):
@@ -104,38 +99,58 @@ class CocoItems:
             warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=_KEEP))
         return by_image
 
+    def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
+        """Raise FaultError unless every image has exactly one entry, with segments_info."""
+        for image_id, (name, _) in self.images.items():
+            entries = by_image.get(image_id, [])
+            if len(entries) != 1:
+                fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
+                raise FaultError(f"{fault}, expected one per image in a panoptic file")
+            if not isinstance(segments := _get_field(entries[0], "segments_info"), list):
+                raise FaultError(f"segments_info {segments!r:.40}, expected a list of segments")
+
     def __len__(self) -> int:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        A warning is issued at the end if more than half of the annotated masks that have a bounding
-        box are not in it, because rows and columns may be exchanged.
+        Each annotated mask that has a bounding box in the file is compared with it. If more than
+        half of the masks are not in their boxes, a warning is issued at the end, because rows and
+        columns may be exchanged.
         """
-        # `_read_segments` counts the annotated masks that have a box, and those not in theirs
+        # `_draw` counts the annotated masks that have a box, and those that are not in theirs
         self.n_boxes = self.n_misfits = 0
-        for image_id, (name, shape) in self.images.items():
-            label_maps: list[LabelMap] = []  # the annotated one, then the predicted one
-            segments: list[_Segment] = []  # in drawing order
-            for is_truth in (True, False):
-                path = self.gt_path if is_truth else self.pred_path
-                entries = (self.gt if is_truth else self.pred).get(image_id, [])
-                annotated, segments = segments, []
-                label_map = np.zeros(shape, np.int32)
-                with errors_naming(path, "a COCO file"):
-                    if _are_panoptic(entries[:1]):
-                        label_map = self._read_panoptic(entries[0], shape, path, is_truth)
-                    else:
-                        segments = self._read_segments(entries, shape, is_truth)
-                for segment in _reorder_exact(annotated, segments):
-                    label_map[segment.mask] = segment.value
-                label_maps.append(label_map)
-            yield name, label_maps[1], label_maps[0]
+        for image_id, (name, _) in self.images.items():
+            gt = self._draw(image_id, is_truth=True, annotated=[])
+            # Where segments overlap, the one drawn later is seen. Predicted segments that equal
+            # annotated ones are drawn in their order, so that equal segments give equal maps
+            pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
+            yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
+
+    def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
+        """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
+
+        annotated: the annotated segments of the image in drawing order, [] for the annotated map.
+            Predicted segments that equal some of them are drawn in the same order.
+
+        For a panoptic file, the map is read from a PNG, and no segments are returned.
+        """
+        path = self.gt_path if is_truth else self.pred_path
+        entries = (self.gt if is_truth else self.pred).get(image_id, [])
+        _, shape = self.images[image_id]
+        with errors_naming(path, "a COCO file"):
+            if _are_panoptic(entries[:1]):
+                return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
+            segments = _reorder_exact(annotated, self._read_segments(entries, shape, is_truth))
+        label_map = np.zeros(shape, np.int32)
+        for segment in segments:
+            label_map[segment.mask] = segment.value
+        return _Drawing(label_map, segments)
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
         """Return a protocol for these label maps, with the categories as classes.
@@ -194,7 +209,9 @@ class CocoItems:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
         `entry` is the image's annotation in the JSON file `path`; it names the PNG, which is in the
-        folder named like the file, and lists its segments.
+        folder named like the file, and lists its segments. In the label map, their values are
+        class * DIVISOR + instance. Pixels without a segment are of the ignored class (the number
+        after the last category) in ground truth, and background (0) in predictions.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
@@ -208,14 +225,7 @@ class CocoItems:
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
             ids = rgb @ np.array([1, 256, 65536])  # (H, W) segment ids
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
-            drawn_ids = np.unique(ids).tolist()
-            for segment_id in {*drawn_ids, *listed_ids} - {0}:  # 0 is void
-                n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
-                if not is_drawn or n_listed != 1:
-                    presence = "is" if is_drawn else "is not"
-                    listing = f"{n_listed} times" if n_listed else "not"
-                    fault = f"segment {segment_id!r} {presence} in the picture and {listing}"
-                    raise FaultError(f"{fault} in {show(path)}, expected it once in both")
+            _check_segments(np.unique(ids).tolist(), listed_ids, path)
         n_categories = len(self.categories)
         no_segment = (n_categories + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, no_segment, np.int32)
@@ -247,6 +257,13 @@ class CocoItems:
         return class_number * DIVISOR + number
 
 
+class _Drawing(NamedTuple):
+    """A label map, and its segments in drawing order ([] if it was read from a panoptic PNG)."""
+
+    label_map: LabelMap
+    segments: list[_Segment]
+
+
 class _Segment(NamedTuple):
     """A segment of an image."""
 
@@ -262,11 +279,26 @@ class _Segment(NamedTuple):
         return f"{self.category!r} ".encode() + np.packbits(self.mask).tobytes()
 
 
+def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
+    """Raise FaultError unless a panoptic PNG and its JSON file have the same segments.
+
+    `drawn_ids` are the distinct ids in the PNG, and `listed_ids` those in the JSON file `path`,
+    which must list each once. The id 0 is void and not checked.
+    """
+    for segment_id in {*drawn_ids, *listed_ids} - {0}:
+        n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
+        if not is_drawn or n_listed != 1:
+            presence = "is" if is_drawn else "is not"
+            listing = f"{n_listed} times" if n_listed else "not"
+            fault = f"segment {segment_id!r} {presence} in the picture and {listing}"
+            raise FaultError(f"{fault} in {show(path)}, expected it once in both")
+
+
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return {image id: (name, (rows, columns))} of the "images" of a COCO file.
 
-    The name is the file name without its suffix, with the folders if some names would otherwise be
-    equal, or the id if there is no file name.
+    The name is the file name without its suffix, or the id if there is no file name. Names include
+    the folders if some names would otherwise be equal.
     """
     if not images:
         raise FaultError("lists no images, expected at least one")
@@ -346,9 +378,9 @@ def _get_field(entry: Entry, name: str) -> Any:
 
 
 def _get_id(entry: Entry, name: str, known: Collection[object], what: str) -> Any:
-    """Return the id in the field `name` of an entry; FaultError if it is not in `known`.
+    """Return the id in the field `name` of an entry, or raise FaultError if it is not in `known`.
 
-    `what` is a noun for the known ids, such as "categories".
+    `what` is a noun for the known ids in the message, such as "categories".
     """
     value = _get_field(entry, name)
     if not isinstance(value, int | float | str) or value not in known:
@@ -444,7 +476,10 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
 
     The runs go down one column after another, and are alternately outside and inside the mask. The
     first run is outside, and may have length 0. `counts` are the lengths: a list of numbers, or
-    COCO's compressed text. pycocotools would leave missing pixels undefined.
+    COCO's compressed text.
+
+    Raises FaultError, with `where` at the start of the message, if the lengths do not add up to the
+    number of pixels. pycocotools would leave the missing pixels undefined.
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)  # [-1] if invalid
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()

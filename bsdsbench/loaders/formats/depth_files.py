@@ -89,8 +89,8 @@ def binarise_matte(matte: NDArray[Any], what: str = "matte") -> Bool:
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
     """Return the (H, W) depth map of a file: its first variable with a name in _DEPTHS.
 
-    If `needed` is True, the only array of a file is accepted under any name, and FaultError is
-    raised if there is no depth map. Otherwise, the result is then None.
+    The names begin with "depth". If `needed` is True, the only array of a file is accepted under
+    any name, and FaultError is raised if there is no depth map. Otherwise, the result is then None.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS

@@ -39,7 +39,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
 
     In a MATLAB 7.3 file, which is HDF5 too, cells become lists, structs dicts, and the axes of
     arrays, which MATLAB stores reversed, are put right. Arrays that other programs wrote keep their
-    axes. Internal variables ("#...") are left out.
+    axes. Internal variables ("#...") are left out. Raises FaultError if h5py is not installed.
     """
     try:
         import h5py
@@ -84,7 +84,9 @@ class _Converter:
         return items
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a group: a struct to a dict, a struct array to a list of dicts, others to None.
+        """Convert a group of a MATLAB file, at the nesting level `depth`.
+
+        A struct becomes a dict, a struct array a list of dicts, and any other group None.
 
         A struct array is stored as one list of values per field. A struct with fields that are
         cells looks alike, but a cell has the attribute MATLAB_class, and such a list has not.
@@ -144,8 +146,8 @@ class _Converter:
 def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError if a data set in an HDF5 file is unsafe to read.
 
-    Its size and number of chunks are limited, and each compressed chunk is decoded once to check
-    that its size is right.
+    Only unfiltered data, or gzip with or without shuffle, is accepted. The size and the number of
+    chunks are limited, and each compressed chunk is decoded once to check that its size is right.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]  # their ids

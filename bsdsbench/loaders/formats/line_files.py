@@ -68,7 +68,10 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the size in the array `name`, (rows, columns) as integers; None if it is absent."""
+    """Return the size in the array `name`, (rows, columns) as integers; None if it is absent.
+
+    Raises FaultError unless its first two numbers are positive whole numbers.
+    """
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()

@@ -46,38 +46,23 @@ def decode_mat(data: bytes) -> dict[str, object]:
     dict, and a struct array a list of dicts. Text, objects and function handles become None.
 
     Before version 7.3, a file has a header of 128 bytes, whose last two give the byte order, and
-    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
+    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored. Raises
+    FaultError if the file is damaged or not a MATLAB file.
     """
-    try:
-        from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
-    except ImportError:
-        from zlib import decompressobj  # type: ignore[assignment]
-
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     order = "<" if data[126:128] == b"IM" else ">"  # the letters MI, written as a 16-bit number
-    decoded_bytes = DecodedBytes()
-    file = _Reader(memoryview(data), order, decoded_bytes, position=128)
+    file = _Reader(memoryview(data), order, DecodedBytes(), position=128)
     variables = {}
     while len(data) - file.position >= TAG_BYTES:
         kind, body = file.read_element()
-        if kind == COMPRESSED:  # one element, which begins with its tag
-            tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
-            if len(tag) < TAG_BYTES:
-                raise FaultError(TOO_SHORT)
-            kind, size = struct.unpack(order + "II", tag)  # two unsigned 32-bit words
-            decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
-            stream = decompressobj()
-            # One byte more, to see if it goes on
-            raw = stream.decompress(body, size + TAG_BYTES + 1)
-            if len(raw) != size + TAG_BYTES or not stream.eof:
-                raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
-            body = memoryview(raw)[TAG_BYTES:]
+        if kind == COMPRESSED:
+            kind, body = file.inflate(body)
         if kind == MATRIX and len(body):
-            reader = _Reader(body, order, decoded_bytes)
-            value = reader.read_variable(depth=0)
+            reader = _Reader(body, order, file.decoded_bytes)
+            value = reader.read_variable(depth=0)  # and sets `name`
             variables[reader.name] = value
     return variables
 
@@ -134,12 +119,34 @@ class _Reader:
             raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         return np.frombuffer(body, self.order + code)
 
+    def inflate(self, body: memoryview) -> _Element:
+        """Decompress the data of a compressed element, and return the one element inside.
+
+        The data begin with the tag of the element inside, its type and size, which must be right.
+        """
+        try:
+            from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
+        except ImportError:
+            from zlib import decompressobj  # type: ignore[assignment]
+
+        tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
+        if len(tag) < TAG_BYTES:
+            raise FaultError(TOO_SHORT)
+        kind, size = struct.unpack(self.order + "II", tag)  # two unsigned 32-bit words
+        self.decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
+        stream = decompressobj()
+        raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
+        if len(raw) != size + TAG_BYTES or not stream.eof:
+            raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
+        return _Element(kind, memoryview(raw)[TAG_BYTES:])
+
     def read_variable(self, depth: int) -> object:
-        """Read the array, cell or struct at the current position, at the nesting level `depth`.
+        """Read the array, cell or struct at the current position, and set `name` to its name.
 
         It consists of the elements flags, dimensions, name and values. The first word of the flags
         has the array class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Unsupported
-        classes, such as function handles, give None.
+        classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
+        Raises FaultError for complex, damaged or too deeply nested variables.
         """
         flag_words, dimensions = self.read_numbers(), self.read_numbers()  # in this order
         self.name = bytes(self.read_element().body).decode("latin-1")
@@ -155,19 +162,8 @@ class _Reader:
         value: Any = None
         if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(self.name)!r} is complex, expected real numbers")
-        if array_class in CLASSES:  # numbers of any stored type; the dtype "?" is bool
-            dtype = np.dtype("?" if is_logical else CLASSES[array_class])
-            check_size(shape, dtype.itemsize)
-            value = self.read_numbers()
-            if value.size != math.prod(shape):
-                size = " x ".join(map(str, shape))
-                raise FaultError(f"an array of {size} with {value.size} values, {EXPECTED_INTACT}")
-            if value.dtype != dtype:
-                self.decoded_bytes.add(value.size * dtype.itemsize)
-                # A damaged file may hold doubles outside the range of `dtype`, which must not warn
-                with np.errstate(invalid="ignore"):
-                    value = value.astype(dtype)
-            value = value.reshape(shape, order="F")
+        if array_class in CLASSES:  # numbers; the dtype "?" is bool
+            value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[array_class]))
         elif array_class == SPARSE:
             value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
         elif array_class == CELL:
@@ -175,6 +171,20 @@ class _Reader:
         elif array_class == STRUCT:
             value = self.read_struct(math.prod(shape), depth)
         return value
+
+    def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Read numbers of any stored type as a column-major array of this `shape` and `dtype`."""
+        check_size(shape, dtype.itemsize)
+        stored = self.read_numbers()
+        if stored.size != math.prod(shape):
+            size = " x ".join(map(str, shape))
+            raise FaultError(f"an array of {size} with {stored.size} values, {EXPECTED_INTACT}")
+        if stored.dtype != dtype:
+            self.decoded_bytes.add(stored.size * dtype.itemsize)
+            # A damaged file may hold doubles outside the range of `dtype`, which must not warn
+            with np.errstate(invalid="ignore"):
+                stored = stored.astype(dtype)
+        return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Read a sparse matrix as a dense array of `shape`.
@@ -201,7 +211,9 @@ class _Reader:
     def read_items(self, count: int, depth: int) -> list[object]:
         """Return the values of `count` items of a cell or struct, at the nesting level `depth`.
 
-        Each item is an element of the type MATRIX. One without data is an empty array (0, 0).
+        Each item is a nested variable: an element of the type MATRIX. One without data is an empty
+        array (0, 0). Raises FaultError for damaged items, and if there are too many for the data
+        or, with the items of the rest of the file, for the memory that a file may take.
         """
         # In the file, an item takes at least the bytes of a tag, which begins every element
         n_left = len(self.data) - self.position
@@ -214,9 +226,11 @@ class _Reader:
             kind, body = self.read_element()
             if kind != MATRIX:
                 raise FaultError(f"a damaged cell or struct, {EXPECTED_INTACT}")
-            item = _Reader(body, self.order, self.decoded_bytes)
-            # `read_variable` refuses too deep a level
-            values.append(item.read_variable(depth + 1) if len(body) else np.zeros((0, 0)))
+            value: object = np.zeros((0, 0))
+            if len(body):
+                item_reader = _Reader(body, self.order, self.decoded_bytes)
+                value = item_reader.read_variable(depth + 1)  # refuses too deep a level
+            values.append(value)
         return values
 
     def read_struct(self, count: int, depth: int) -> object:

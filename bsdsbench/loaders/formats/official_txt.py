@@ -144,9 +144,10 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     eval_bdry.txt has a 9th column only if SBD's programs wrote it. In its rows of 4 to 6 numbers,
     the columns from the 5th on are NaN, because their meaning differs between programs.
 
-    The key "ev1" maps image ids to MatchCounts, of ID_ev1.txt in the folder, or in its subfolder
-    per_image or nms-eval (edges toolbox); the last of these files is used. Raises FileFormatError
-    if there is none of these files, or if one is damaged.
+    The key "ev1" maps image ids to MatchCounts. They are read from ID_ev1.txt in the folder, or in
+    its subfolder per_image or nms-eval (edges toolbox); the last of these files is used.
+
+    Raises FileFormatError if there is none of these files, or if one is damaged.
     """
     root = Path(folder)
     tables = {}
@@ -180,6 +181,9 @@ def format_boundary_tables(
 ) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of the official boundary tables of a run.
 
+    These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for each
+    of the N images.
+
     - score: the run's score, with its curve, ods, ois and ap
     - matches: (N, T, 4), the counts of the images `ids` at T `thresholds`: matched and all
       ground-truth pixels, matched and all predicted pixels
@@ -203,9 +207,10 @@ def format_boundary_tables(
     text_of = cache(" {:10g}".format)  # formats each number that occurs only once: half the time
     starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
     for image_id, counts in zip(ids, matches, strict=True):
-        columns = []
+        columns = []  # the texts of each of the four counts at all thresholds
         for numbers in counts.T.tolist():
             columns.append(map(text_of, numbers))
+        # A line has a threshold and its four counts, each as by C's "%10g", with a blank between
         lines = map("".join, zip(starts, *columns, strict=True))
         yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", "\n".join(lines) + "\n"
 

@@ -82,8 +82,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
     `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
-    ignored. Links are followed, except to a folder that they lie in. A missing folder gives [], and
-    one that cannot be read PairingError.
+    ignored. Links are followed, except to a folder that they lie in. Returns [] if the folder does
+    not exist, and raises PairingError if a folder cannot be read.
     """
     paths: list[Path] = []
     # Folders to list, by their paths below `folder`, with the identities of the folders they lie in
@@ -135,6 +135,8 @@ def read_arrays(
     - palette: how palette images are read
     - what: the expected content, for error messages
     - read: a function that returns the bytes of a file
+
+    Raises FileFormatError if the suffix is unknown, or if the file cannot be read or decoded.
     """
     suffix = os.path.splitext(path)[1].lower()  # ".png"
     if suffix not in FORMATS:
@@ -158,9 +160,12 @@ def unpack_npz(data: bytes, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
     Members of the archive that are not arrays are ignored, and so are arrays of other types than
-    numbers, if there are also numbers. Each array must pass `check_size`, the limit for images. For
-    files of bsdsbench, `limit` is given instead, the maximum total number of decoded bytes, and
-    strings are read too. Raises zipfile.BadZipFile if `data` is not a zip archive.
+    numbers, if there are also numbers. Before it is decoded, each array must pass `check_size`, the
+    limit for images, and all arrays together MAX_DECODED_BYTES. For files of bsdsbench, `limit` is
+    given instead, the maximum total number of decoded bytes, and strings are read too.
+
+    Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
+    zipfile.BadZipFile if `data` is not a zip archive.
     """
     max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -263,6 +268,9 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
     - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
+
+    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
+    files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
     """
     header = open_image(data)
     _check_mode(header)
@@ -475,9 +483,9 @@ def to_ucm2(array: object) -> F8:
 def require_one_array(
     arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
 ) -> Map:
-    """Return the only map among the variables of a file, or raise DataError, which names `path`.
+    """Return the only map among a file's variables, or raise DataError if there is not just one.
 
-    (H, W, 1) becomes (H, W).
+    (H, W, 1) becomes (H, W). `path` names the file in the error, and `expected` says what it needs.
     """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
@@ -522,8 +530,8 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 def refuse_last_axis(array: Map, noun: str = "annotators", limit: float = math.inf) -> None:
     """Raise FaultError if an array looks like (H, W, A) or (H, A, W), not (A, H, W).
 
-    A, the number of the `noun`, is then the shortest axis, which is above 1 and below `limit`; and
-    the first has more than MOST_ANNOTATORS entries.
+    A, the number of annotators or of what else the `noun` says, is then the shortest axis, which is
+    above 1 and below `limit`; and the first has more than MOST_ANNOTATORS entries.
     """
     axis = min(2, 1, key=array.shape.__getitem__)
     if array.shape[0] > MOST_ANNOTATORS and 1 < array.shape[axis] < min(array.shape[0], limit):

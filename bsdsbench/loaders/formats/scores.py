@@ -70,6 +70,9 @@ def read_scores(
 
     - count: name of the column with each sample's number of instances, if any
     - cluster: name of the column with each sample's group, if any
+
+    Raises FileFormatError for a missing column, rows of unequal length, a cell that is not a
+    number, NaN, or an input that is too large.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -86,7 +89,11 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a table of labels and scores, one sample per row (see `read_scores`)."""
+    """Parse a table of labels and scores, one sample per row.
+
+    `count` and `cluster` are the names of the columns with each sample's number of instances and
+    with its group, if any.
+    """
     text = decode_text(data)
     first_line = text.lstrip().partition("\n")[0]
     delimiter = separator_of(first_line, " ")
@@ -150,9 +157,10 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
     """Return the indices of the label column, the score column and, if given, the column `count`.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number.
-    Columns without a known name must be two, the label first. A column of weights gives an
-    InputWarning.
+    `names` are the cells of the first row, which is a header unless one of them is a number. Labels
+    and scores are the columns with a name in _LABEL_NAMES and _SCORE_NAMES, in any case; if there
+    is none, they are the first and the second of two columns. Raises FaultError if one of these
+    columns, or the column `cluster`, is missing. A column of weights gives an InputWarning.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):

@@ -127,7 +127,7 @@ def identify(images: Mapping[str, str]) -> Identity:
     """Return the identity of images (id -> fingerprint), with the known set that is most like them.
 
     That is the known set with the most images in common (of the same id and fingerprint), in a tie
-    the smallest one.
+    the smallest one. If no image is common, the identity names no known set.
     """
     fingerprint = set_fingerprint(images)
     like, n_shared = "", 0  # of the most similar set so far: its name, and the images in common

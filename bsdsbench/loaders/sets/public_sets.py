@@ -112,7 +112,8 @@ def download(
     - progress: called with (bytes done, all bytes, URL) during the download, and then with (images
       done, all images, image id) during the check
 
-    After a failure, only a partial download is kept.
+    Raises DataError if the download fails, or if the archive is damaged, unsafe or has unexpected
+    content. Only a partial download is then kept.
     """
     from filelock import FileLock, Timeout
 
@@ -156,7 +157,7 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 
     The data are first written to ARCHIVE.part. If the download fails, this file is kept, and the
     next call resumes it, or restarts if the server cannot send the rest. `progress` is called with
-    (bytes done, all bytes, URL).
+    (bytes done, all bytes, URL). Raises DataError if the download fails or the file is empty.
     """
     if archive.exists():
         return
@@ -206,7 +207,8 @@ class _Member(NamedTuple):
 def _iterate_members(archive: Path) -> Generator[_Member, None, None]:
     """Yield the members of a .zip or .tar archive.
 
-    The sizes that a .zip states are not checked, so the caller must limit what it reads.
+    Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes. The sizes that a .zip states
+    are not checked, so the caller must limit what it reads.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -225,10 +227,13 @@ def _iterate_members(archive: Path) -> Generator[_Member, None, None]:
 
 
 def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
-    """Extract the needed files of an archive into `folder`, which is useless after a DataError.
+    """Extract the needed files of an archive into `folder`.
 
     A file is needed if the regular expression `public.keep` matches the end of its path. The
     matched part becomes its path below `folder`.
+
+    Raises DataError if the sha256 differs, or if the archive is damaged, too large, has an unsafe
+    path, a needed file twice or as a link, or none at all. The caller must then delete `folder`.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -271,6 +276,8 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     A split that `public.counts` lists must have that many images. The images of any other must be
     those of the known set of the same name (of several editions, of one), by their fingerprints.
     `progress` is called after each image with (images done, all images, image id).
+
+    Raises DataError if a split differs or cannot be read, or if there is no split.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
