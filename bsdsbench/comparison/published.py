@@ -209,8 +209,12 @@ def labelled_runs(
         new_name = next((labels[key] for key in keys if key in labels), None)
         renamed.append(run if new_name is None else replace(run, name=new_name))
     if unknown := [key for key in labels if key not in allowed_keys]:
+        given_labels = f"label {', '.join(map(repr, unknown))}"
         known = ", ".join([*(run.name for run in runs), *published])
-        raise DataError(f"label {', '.join(map(repr, unknown))}: expected keys among {known}")
+        if not known:  # such as for methods alone, whose names the caller chooses
+            has = f"{given_labels}: no runs or published results to rename, expected no labels"
+            raise DataError(has, fix="a method gets its name where it is given")
+        raise DataError(f"{given_labels}: expected keys among {known}")
     return renamed
 
 

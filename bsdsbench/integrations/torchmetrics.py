@@ -71,7 +71,12 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
-        """Create the metric; `options` are passed to torchmetrics.Metric."""
+        """Create the metric; `options` are passed to torchmetrics.Metric.
+
+        protocol : a protocol or the name of a preset; default: the protocol of the first metric
+        classes : the names of the classes in the order of their labels from 0
+        groups, group_by : columns that group the images, or an expression for their ids
+        """
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
@@ -118,6 +123,7 @@ class BenchmarkMetric(Metric):
             self._seen = seen
         for record in records:
             data = pack_record(record)
+            # The length comes first, so that packed records can be joined and told apart
             data_with_length = bytearray(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
             state = torch.frombuffer(data_with_length, dtype=torch.uint8)
             self.counts.append(state.to(self.device))
@@ -126,8 +132,8 @@ class BenchmarkMetric(Metric):
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
         Images without an id are numbered, with a warning if they seem to be several epochs. Raises
-        DataError if there are no images, if two different images have the same id, or if the images
-        cannot be read or scored together.
+        DataError if there are no images, if two different images have the same id, if the values of
+        all maps have no consistent interpretation, or if a metric cannot score this set of images.
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
@@ -178,7 +184,7 @@ class BenchmarkMetric(Metric):
 
 
 def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
-    """Yield the records of images from joined bytes: the length of each, then the record."""
+    """Yield the records of images from bytes: for each, its length in 8 bytes, then the record."""
     start = 0
     while start < len(data):
         body = start + _LENGTH_BYTES

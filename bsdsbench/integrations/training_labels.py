@@ -106,7 +106,8 @@ def assign(
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
-    # [centre + dy, centre + dx]: the distance of two pixels dy rows and dx columns apart
+    # [centre + dy, centre + dx]: the distance of two pixels dy rows and dx columns apart, infinity
+    # if it exceeds the radius; float64 (2 * centre + 1, 2 * centre + 1)
     centre = int(radius)
     dx = np.abs(np.arange(-centre, centre + 1.0))
     dy = dx[:, None]

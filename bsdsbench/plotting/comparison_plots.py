@@ -76,7 +76,8 @@ def plot_ranks(
     if not by_slice:
         raise DataError("no comparisons given, expected at least one to plot")
     main = next(iter(by_slice.values()))
-    # Scores of the metric `score`, or all; those shown in tables come first
+    # `score` may be a metric, which means its first score, or None, the first score of all; scores
+    # shown in tables come before the others. Otherwise it is a full name or a short one, "ods"
     of_metric = [s for s in (*main.shown, *main.scores) if score in (None, s.partition(".")[0])]
     ranked_score = of_metric[0] if of_metric else full_name(str(score), main.scores)
     if ranked_score not in main.scores:

@@ -51,7 +51,8 @@ class CurveDisplay:
     """Base class of displays. It checks the arrays, draws the curve and makes the legend.
 
     A subclass is a dataclass whose fields include the two arrays of the curve. It sets `arrays`,
-    `axes` and, for `from_predictions`, `curve_of` and `space`.
+    `axes` and, for `from_predictions`, `curve_of` and `space`. It overrides `_drawing` if more than
+    the curve is drawn.
     """
 
     arrays: ClassVar[tuple[str, str]]  #: names of the two array fields
@@ -127,7 +128,8 @@ class CurveDisplay:
         """Create the display of a run without drawing it.
 
         `metric` defaults to the run's first metric with such a curve. Raises DataError if there is
-        none, or if `metric` has none; here always, for displays of labels and scores alone.
+        none, or if `metric` has none. This implementation always raises: it is that of displays
+        that can only be made from labels and scores. Other displays override it.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -267,7 +269,14 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the curve and what the display adds to it; `chance` and `line` as in `plot`."""
+        """Draw the curve and what the display adds to it, and keep the lines as attributes.
+
+        `line_` is the curve. `point_` is the marked point, such as the best operating point, and
+        `chance_` the dashed line of a random ranking; each is None if it was not drawn.
+
+        chance : if False, the chance line is not drawn
+        line : arguments of `Axes.plot` for the curve, which override its style
+        """
         curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
         if not self.joined:  # its points have no order: draw them as dots, without a line
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

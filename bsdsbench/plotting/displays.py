@@ -15,7 +15,7 @@ from bsdsbench.comparison.published import PublishedResult, find_published
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import tolerance_key
 from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
@@ -110,9 +110,9 @@ class PRCurveDisplay(CurveDisplay):
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Create the display of any curve object of this package without drawing it.
 
-        Curves of labels and scores, and `CurvePoints` with known numbers of positives and
-        negatives, are drawn with TP and FP interpolated between their points, and their areas are
-        the title.
+        `name` is the text for the legend, and `arguments` are fields of the display. Curves of
+        labels and scores, and `CurvePoints` with known numbers of positives and negatives, are
+        drawn with TP and FP interpolated between their points, and their areas are the title.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
@@ -439,8 +439,8 @@ class ToleranceDisplay(CurveDisplay):
                 f = [score[key].f for key in keys]
                 return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
         tolerances = ", ".join(run.protocol.tolerance_names)
-        expected = "expected several: evaluate with --max-dist 0.0075,0.00375"
-        raise DataError(f"{run.name}: was counted at the tolerance {tolerances} only, {expected}")
+        has = f"{run.name}: was counted at the tolerance {tolerances} only, expected several"
+        raise DataError(has, fix=Setting("max_dist", [0.0075, 0.00375], "when it is evaluated"))
 
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of the y axis to 0 and 1."""
@@ -504,7 +504,7 @@ def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
     Metrics in `run.with_curve` come first, followed by others with a curve in alphabetical order.
-    Raises DataError if there is no such curve.
+    Raises DataError if `metric` or, if it is None, every metric of the run has no curve.
     """
     with_curve = list(run.with_curve)
     for name in sorted(run.metrics):

@@ -315,6 +315,7 @@ def plot_runs(
         figure = plot_curves([curve.display for curve in curves])
         for curve in curves:
             curve.draw_runs()  # the band, or the curves of the other runs
+        # For each entry of the legend the F of its best point, or 0 if there is none
         f_of_artist: dict[Any, float] = {curve.display.line_: curve.f for curve in curves}
         if human is None:  # mark it if no run has a reason against it
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
@@ -444,8 +445,8 @@ def published_curves_of(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, all of which have a stored curve.
 
-    The key "human" is skipped, because human performance is a point. `labels` maps keys to names to
-    show. Raises DataError if a key is unknown or has no stored curve.
+    The key "human" is skipped, because human performance is a point and not a curve. `labels` maps
+    keys to names to show. Raises DataError if a key is unknown or has no stored curve.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = f"no curve is stored, expected {', '.join(published_curves())}"

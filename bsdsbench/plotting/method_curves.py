@@ -128,15 +128,17 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Where precision falls at equal recall, so that a curve is
-    vertical, its y is that of the highest threshold, to which the points of smaller x lead. The
-    mean is computed at every x at which at least one curve has a point and that lies between the
-    ends of all curves. The band is the range of y (RANGE), or the mean plus and minus one sample
-    standard deviation (SD) or standard error (SE).
+    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where
+    precision falls at equal recall, so that a curve is vertical, its y is that of the highest
+    threshold, to which the points of smaller x lead. The mean is computed at every x at which at
+    least one curve has a point and that lies between the ends of all curves. The band is the range
+    of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
+    (SE).
     """
-    # Leave out points at which x is smaller than before, seen from the end with the smaller x. For
-    # example, recall can fall again at low thresholds, where thick lines are thinned to other
-    # pixels; interpolating between all points would jump between the two values at one x.
+    # Leave out points at which x is smaller than before, from the end of the curve with the smaller
+    # x. Recall, for example, can fall again at low thresholds, where thick lines are thinned to
+    # other pixels. The curve then has two values at one x, and interpolating between all points
+    # would jump from one to the other.
     curves = [curve[:, ::-1] if curve[0, 0] > curve[0, -1] else curve for curve in curves]
     curves = [curve[:, curve[0] == np.maximum.accumulate(curve[0])] for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))

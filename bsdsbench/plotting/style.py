@@ -387,23 +387,23 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
 
     The legend must be drawn on `ax` already, so that its size is known. If it takes over 95 % of
-    the width or 75 % of the height, the result is None too. Points and sizes are (x, y) in
-    fractions of the axes.
+    the width or 75 % of the height, the result is None too.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
+    # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
         return None
-    # On all lines of the axes: the vertices, and 33 points per segment
+    # Points (x, y) along all lines, as fractions of the axes: the vertices, and 33 per segment
     point_groups = [np.zeros((0, 2))]  # for axes without lines
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())  # in pixels
-        vertices = ax.transAxes.inverted().transform(path.vertices)
+        vertices = ax.transAxes.inverted().transform(path.vertices)  # in fractions of the axes
         between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
         point_groups += [vertices, between.reshape(-1, 2)]
-    points = np.concatenate(point_groups)
-    clearance = 0.02  # between the legend and the nearest point
+    points = np.concatenate(point_groups)  # (points, 2)
+    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
     # free_share: the fractions of the free width and height that are left of and below the legend
     for location, free_share in _LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)

@@ -81,28 +81,51 @@ def write_report(
     default, from the folders recorded in each run. If all runs were evaluated on the BSDS500 test
     set, the plot also marks human performance.
 
-    runs : runs, or their folders
-    path : the HTML file
-    title : the heading of the page, by default the names of the runs
-    pred_dirs : one folder of predictions per run, or None for the folder recorded in the run
-    gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
-    pictures : add pictures of the images with the worst and the best scores and of those on which
-        the runs differ most, as many as fit into a few megabytes
-    full_pictures : add pictures of all images
-    published : keys of published results to add to tables and plot
-    labels : replacement names to show, keyed by a run's name or folder or by a published result's
-        key
-    force : show published results even if they were computed on different images
-    by : grouping columns, such as "scene". For each, the page has a table and a plot of the scores
-        in every group of images
-    cluster : a column that identifies images that belong together, such as "patient". Intervals
-        and p-values then resample whole clusters
-    n_boot, seed : the number of bootstrap samples for the comparison, and the random seed
-    progress : called after each image with pictures
+    Parameters
+    ----------
+    runs : sequence of Evaluation or path
+        Runs, or their folders.
+    path : str or path
+        The HTML file.
+    title : str
+        The heading of the page, by default the names of the runs.
+    pred_dirs : sequence of path, optional
+        One folder of predictions per run, or None for the folder recorded in the run.
+    gt_dir, images_dir : path, optional
+        The folders of the ground truth and of the photos, for all runs.
+    pictures, full_pictures : bool
+        `pictures` adds pictures of the images with the worst and the best scores and of those on
+        which the runs differ most, as many as fit into a few megabytes. `full_pictures` adds
+        pictures of all images.
+    published : sequence of str
+        Keys of published results to add to tables and plot.
+    labels : dict of str to str
+        Replacement names to show, keyed by a run's name or folder or by a published result's key.
+    force : bool
+        Show published results even if they were computed on different images.
+    by : sequence of str
+        Grouping columns, such as "scene". For each, the page has a table and a plot of the scores
+        in every group of images.
+    cluster : str, optional
+        A column that identifies images that belong together, such as "patient". Intervals and
+        p-values then resample whole clusters.
+    n_boot, seed : int
+        The number of bootstrap samples for the comparison, and the random seed.
+    progress : callable, optional
+        Called after each image with pictures.
 
-    Returns what is missing from the page, such as a run's pictures, one line each; it is also on
-    the page. Raises DataError if there are no runs, if published results were computed on different
-    images, or if a given folder does not exist or lacks the files of its run.
+    Returns
+    -------
+    list of str
+        What is missing from the page, such as a run's pictures, one line each. Also on the page.
+
+    Raises
+    ------
+    DataError
+        If there are no runs, if published results were computed on different images, or if a given
+        folder does not exist or lacks the files of its run.
+    OSError
+        If the page cannot be written.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
@@ -129,8 +152,15 @@ def write_report(
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
-    For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a page
-    without pictures, call only `render`.
+    For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a
+    page without pictures, call only `render`. The constructor takes the arguments of
+    `write_report`. Further attributes:
+
+    published_rows, table_notes : table rows of the published results, and notes on them
+    published_curves : the published results that have a stored curve
+    ids : the ids of the images of all runs, starting with those of the first run
+    sources : run name -> files of the run; runs whose files were not found are absent
+    runs_with_folders : the names of the runs for which the user gave a folder
     """
 
     def __init__(
@@ -143,18 +173,21 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Prepare what needs neither pictures nor a comparison, of arguments of `write_report`."""
+        """Prepare the content that needs neither pictures nor a comparison of the runs.
+
+        published : keys of published results to show beside the runs, renamed by `labels`
+        by, cluster : columns that group the images, for tables of groups and for intervals
+        """
         self.by = by
         self.cluster = cluster
         self.runs = runs
         self.title = title or listed([run.name for run in runs])
-        # Table rows of published results with notes on them, and those results that have a curve
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.table = build_image_table(runs)
-        self.ids = list(self.table.rows)  # of the images of all runs
-        self.sources: dict[str, Sources] = {}  # by the name of the run, if files were found
-        self.runs_with_folders = set[str]()  # names of runs for which the user gave a folder
+        self.ids = list(self.table.rows)
+        self.sources: dict[str, Sources] = {}
+        self.runs_with_folders = set[str]()
         self.notes: list[str] = []  # what is missing from the page
         self.pictures: dict[int, dict[str, Any]] = {}  # by the position of the image in `ids`
 
@@ -164,10 +197,13 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> None:
-        """Find the files of each run, in the given folders or, if None, in those it has recorded.
+        """Find the files of each run, and store them in `sources`.
 
         If the files of a run are not found, a note is added; but if the user gave a folder for
         this run, DataError is raised.
+
+        pred_folders : one folder of predictions per run. For all folders, None means the one that
+            is recorded in the run
         """
         for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
@@ -188,10 +224,11 @@ class Page:
 
         Thumbnails are stored in the image's row of the table, other pictures in `pictures`. If a
         file of a run cannot be used, a note is added for the run, or DataError is raised if the
-        user gave a folder for it.
+        user gave a folder for it, so that it is one of `runs_with_folders`.
 
         full : True to draw all images. Otherwise drawing stops after MOST images, or when one more
             image would take the pictures beyond BUDGET characters; at least one image is drawn
+        progress : called after each image with (images done, images to draw, image id)
         """
         ids = by_interest(self.ids, self.table.main_scores) if self.sources else []
         ids = ids[: None if full else MOST]

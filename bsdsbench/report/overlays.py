@@ -81,7 +81,7 @@ def pixel_steps(
         classify = partial(pixel_classes, errors=has_classes)
         steps: OverlaySteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
         return steps
-    except DataError as error:
+    except DataError as error:  # metrics know only arrays: name the files
         raise with_file_of_side(error, pred.where, gt.where) from None
 
 

@@ -44,8 +44,9 @@ def _gt_pictures(
 
     "gt" is the ground truth: transparent where no annotator drew, darker where more annotators did.
     "truth" is its caption, and "size" is [width, height]. "void" shows the uncounted pixels `void`.
-    Reduced pictures have a "thumb", a thumbnail of "photo" or, without a photo, the ground truth,
-    which needs a white background ("paper").
+    The longer side of "photo" is reduced to `side` pixels, and "thumb" is a thumbnail. Without a
+    photo, it is the ground truth, and "paper" (white background) is True. If `side` is None, the
+    photo has its full size, and there is no thumbnail.
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # above 0 if anyone drew the pixel

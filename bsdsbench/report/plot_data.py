@@ -91,7 +91,11 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return {"curve": points, "ods": best point}, see `curves_data`; rounded to five decimals."""
+    """Return {"curve": points, "ods": best point}, for JSON.
+
+    A point is [threshold or None, recall, precision, F], rounded to five decimals. Points with
+    recall and precision 0 are left out.
+    """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = []

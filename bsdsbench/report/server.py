@@ -37,7 +37,14 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server for the report of runs, and for pictures of their images from recorded folders."""
+    """A server for the report of runs, and for full-size pictures of their images.
+
+    Predictions and ground truth are read from the folders recorded in the runs. Attributes:
+
+    address : the URL to open
+    ids : the image ids. A URL refers to an image by its index in this list
+    page : the HTML page, encoded in UTF-8
+    """
 
     daemon_threads = True
 
@@ -50,7 +57,7 @@ class ViewServer(ThreadingHTTPServer):
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
-        self.ids = page.ids  # a URL refers to an image by its index in this list
+        self.ids = page.ids
         self.maker = ImagePictures(evaluations, page.sources, full=True)  # makes them on request
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
@@ -59,7 +66,6 @@ class ViewServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), _Handler)
         port = self.server_address[1]
         self.hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}  # Host headers to accept
-        #: the URL to open
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:

@@ -71,9 +71,12 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
 
     The score tables show the intervals that these notes explain. A comparison table whose notes
     were appended is removed from `compared` (tables by key), so that its numbers are not shown
-    twice. Its notes go to the score table with the same key, such as METRIC-parts. Those of the
-    table "scores", which has the overall scores of all metrics, go to the last other table with
-    intervals.
+    twice.
+
+    - Notes of a table METRIC-parts, whose rows are parts such as classes, go to the score table
+      with the same key.
+    - Notes and the sentence of the table "scores", which has the overall scores of all metrics, go
+      to the last other score table that has intervals.
     """
     notes_of_tables: list[tuple[Table, Sequence[str | Note]]] = []
     last_with_intervals = None
@@ -88,5 +91,6 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
         overall = compared.pop("scores")
         notes_of_tables.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
     for table, notes in notes_of_tables:
-        added = [note for note in notes if isinstance(note, str)]  # it has those on columns
+        # Only the notes that are texts: `table` already has those on columns (`Note`)
+        added = [note for note in notes if isinstance(note, str)]
         table.notes = list(dict.fromkeys([*table.notes, *added]))

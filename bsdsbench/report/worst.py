@@ -113,12 +113,15 @@ def _scores_of_methods(
     A mean has its `spread` beside it, and is NaN if the score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
-    metric, columns : the metric and scores of it, as for `worst_table`
+    metric : the metric, by default the first one that all runs have
+    columns : scores of the metric, by key or heading, or ["all"]. Default: the metric's first
+        score, and its score at the ODS threshold
     """
     shown_metric = shared_metric(runs, metric)
+    # For each run: column of a score -> image id -> score, or None if it is undefined
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    remaining = iter(values_of_runs)
+    remaining = iter(values_of_runs)  # from which each method takes those of its runs
     scores = []
     for method in methods:
         values_of_method = list(islice(remaining, method.n_runs))
@@ -164,10 +167,11 @@ def worst_table(
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    # A run is a method of one run
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
     for method in methods:
         if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))  # raises DataError
+            comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)  # with their common images only
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
@@ -175,6 +179,7 @@ def worst_table(
     # The first score ranks the images: by its value, or by its difference between two methods
     main_cells = [cells_of_fields[main_field].values() for cells_of_fields in scores]
     main_scores = np.array([[cell.value for cell in cells] for cells in main_cells], np.float64)
+    # (images,), NaN if the score of an image is undefined; such images are left out below
     differences = main_scores[0] - main_scores[1] if is_pair else main_scores[0]
     goodness = values = dict(zip(shared_runs[0].image_ids, differences.tolist(), strict=True))
     if is_pair:  # the largest difference first
@@ -245,7 +250,10 @@ def _group_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], image_ids: Sequence[str]
 ) -> dict[Field, dict[str, str]]:
-    """Return a column per method: {image id: path of the overlay of its first run, or ""}."""
+    """Return a column per method: {image id: path of the overlay of its first run, or ""}.
+
+    folders : the folder of each run, method by method
+    """
     columns = {}
     first = 0  # index of the method's first run
     for number, method in enumerate(methods, 1):
@@ -257,7 +265,10 @@ def _overlay_columns(
 
 
 def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[Mapping[str, str]]) -> str:
-    """Return a note that explains the colours of overlays, or how to draw missing overlays."""
+    """Return a note that explains the colours of overlays, or how to draw missing overlays.
+
+    columns : {image id: path of the overlay, or "" if it is missing} of each method
+    """
     if not all(all(paths.values()) for paths in columns):
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."

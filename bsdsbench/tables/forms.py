@@ -66,8 +66,11 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
 
-    Only columns marked `paper` are printed. The first _MAX_NOTES short notes, and all notes marked
-    `needed`, are printed below the table. All other lines below it become LaTeX comments.
+    Only columns marked `paper` are printed. After the first _N_MAIN_SCORES scores, a score is left
+    out if it is undefined in any row; a column is a score if its `higher_is_better` is not None.
+
+    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
+    All other lines below the table become LaTeX comments.
     """
     columns = []  # indices of the printed columns
     n_scores = 0
@@ -170,6 +173,8 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
 
     For a file, the suffix determines the format; without a suffix, it is `text_format`. For
     standard output (`out` is None), it is `text_format`, by default "table".
+
+    Raises DataError if the suffix is unknown or contradicts `text_format`, or if both are missing.
     """
     if out is None:
         return text_format or "table"

@@ -310,10 +310,10 @@ class Table:
 
 
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
-    """Format one cell of a column, such as "0.780 ± 0.004 (5)", the mean of five numbers.
+    """Format one cell of a column, and convert its numbers to Python numbers (None if undefined).
 
-    Its numbers become Python numbers, None if undefined. An interval is left out if either end is
-    undefined.
+    For example, the mean of five numbers with a spread becomes "0.780 ± 0.004 (5)". An interval is
+    left out if either end is undefined.
     """
     if isinstance(cell, str):
         text = show(cell)  # in printable characters
@@ -340,10 +340,10 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
-    """Return the lines to print below each table; a shared line only below the last that has it.
+    """Return the lines to print below each table, without repeating lines that tables share.
 
-    It comes after the lines of only this table. Tables marked `aside` can be collapsed in HTML, so
-    they share lines only with each other.
+    A shared line is printed only below the last table that has it, after the lines of only this
+    table. Tables marked `aside` can be collapsed in HTML, so they share lines only with each other.
     """
     # (aside, line) -> index of the first and of the last table that has the line
     first_table: dict[tuple[bool, str], int] = {}

@@ -171,5 +171,7 @@ def test_means_of_methods_in_slices(runs, tmp_path):
         assert row["images"] == len(part)
         assert row["boundary_ods"] == pytest.approx(np.mean(ods), abs=1e-15)
         assert row["boundary_ods_spread"] == pytest.approx(np.std(ods, ddof=1))
-    with pytest.raises(bb.DataError, match="label 'abc': expected keys among"):
+    with pytest.raises(
+        bb.DataError, match=r"label 'abc': no runs or .* rename, expected no labels"
+    ):
         call(*words, "--label", "abc=x")

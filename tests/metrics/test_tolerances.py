@@ -183,7 +183,9 @@ def test_plot_of_ods_over_the_tolerance(runs, tmp_path):
     fs = [alone[str(value)].boundary_score().ods.f for value in sorted(KINDS["max_dist"])]
     assert line.get_ydata().tolist() == fs
     assert figure.axes[0].get_xlabel() == "Tolerance (fraction of the diagonal)"
-    refused("expected several", plot_runs, [alone["0.03"]], kind="tolerance")
+    with pytest.raises(bb.DataError, match="expected several") as caught:
+        plot_runs([alone["0.03"]], kind="tolerance")
+    assert caught.value.problems[0].fix[0].name == "max_dist"  # as a setting, for each language
 
 
 def test_errors_humans_and_the_best_of_several_have_them_too(images, runs, tmp_path):
