@@ -77,7 +77,10 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         }
 
     def values(self, counts: Stack, opt: VoidOptions) -> dict[str, F8]:
-        """Return the share of each map's sum that NMS keeps, (N,), NaN for an all-zero map."""
+        """Return `average` (N,), the share of each map's sum that NMS keeps; NaN if all are 0.
+
+        The score of this name is its mean over images.
+        """
         return {"average": defined_ratio(counts["kept"], counts["total"])}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:

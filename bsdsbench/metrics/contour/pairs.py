@@ -106,7 +106,7 @@ def as_pair(
             in_either = masks.pred | masks.gt
             # A single pixel if both masks are empty
             box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
-        # The int8 view of a bool mask is 1 inside and 0 outside
+        # The int8 view of a bool mask is 1 inside and 0 outside; labels are 0 inside, -1 outside
         labels = [np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks]
         return LabelPair(labels[0], labels[1], 1, masks.pred.shape)
     pred_map, gt_map = as_label_maps(pred, gt)
