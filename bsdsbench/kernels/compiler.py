@@ -116,7 +116,7 @@ class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
     def run(self, state: StateDict) -> None:
-        """Compile a function.
+        """Compile a function with only those steps of numba's compiler that a kernel needs.
 
         state: numba's record of the compilation. It holds the function and the types of its
             arguments, and receives what each step computes, at last the machine code.
@@ -180,8 +180,8 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
 def import_compiler() -> None:
     """Make numba ready to compile: import and register its builtin functions.
 
-    This takes long, and a process that loads all its kernels from the disk does not need it.
-    Further calls take almost no time.
+    This is done before the first compilation, because it takes long and a process that loads all
+    its kernels from the disk does not need it. Further calls take almost no time.
 
     The function `ensure_blas` is replaced during the import. It only checks that scipy is
     installed, but imports scipy.linalg for that, which takes a tenth of a second.

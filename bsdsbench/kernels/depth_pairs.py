@@ -51,9 +51,14 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 def _count_pairs(pred, gt, valid, ratios, count):
     """Count the pairs of neighbouring pixels by how many ratios their inverse depths exceed.
 
+    pred, gt float64 (H, W): inverse depths. The nearer pixel of a pair has the larger one.
+    valid bool (H, W): both pixels of a pair must be True.
+    ratios float64 (R,): ascending, >= 1.
     count int64 (R, 4, 3): 0 on entry; receives the numbers of pairs. Axis 0 is the number of ratios
-        exceeded minus 1, axes 1 and 2 are those of `ratio_pairs`. If the same pixel is nearer in
-        both maps, the pair is counted in [..., 0], at the smaller of its two numbers of ratios.
+        exceeded minus 1 (pairs that exceed none are not counted), axis 1 the position of the nearer
+        pixel in the pair (left, top, right, bottom), and axis 2 (0) both maps, (1) pred or (2) gt.
+        If the same pixel is nearer in both maps, the pair is also counted in [..., 0], at the
+        smaller of its two numbers of ratios.
     """
     h, w = pred.shape
     for y in range(h):

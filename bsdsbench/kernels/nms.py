@@ -157,6 +157,8 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
+    # The direction of the normal to the ridges, from the derivatives of the smoothed map: 0, 1 is
+    # along x (to the right), and 1, 0 along y (downwards)
     smoothed = _smooth(image, 4)
     gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
     _write_gradient(smoothed, 0, 1, gx)

@@ -103,12 +103,13 @@ def thinning_changes(
 def stack_changes(bmaps: Bool) -> MapChanges:
     """Return the pixel changes between successive maps of T bool maps (T, H, W), last map first.
 
-    Unlike `thinning_changes`, this does not thin the maps, and they need not contain each other.
+    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. Unlike
+    `thinning_changes`, this does not thin the maps, and they need not contain each other.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
-        no_flag = np.zeros(0, np.bool_)
-        return MapChanges(np.zeros(n_maps + 1, np.int64), no_flag.astype(np.int32), no_flag)
+        no_pixel, no_flag = np.zeros(0, np.int32), np.zeros(0, np.bool_)
+        return MapChanges(np.zeros(n_maps + 1, np.int64), no_pixel, no_flag)
     maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]  # in the order of the steps
     before = np.concatenate([np.zeros_like(maps[:1]), maps[:-1]])
     step, pixel = np.nonzero(maps != before)
@@ -292,7 +293,7 @@ def _thin_tiles(work, now):
     work: a _Workspace. `work.last_test` becomes the last subiteration in which each tile must be
         tested: 1 at first, and s + 2 after a deletion in subiteration s.
     now uint64 (words,): receives the thinned map. Tile q has the words q TILE_ROWS to (q + 1)
-        TILE_ROWS - 1. Tiles are numbered down the columns.
+        TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns.
     """
     deleted, last_test, changed = work.deleted, work.last_test, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right

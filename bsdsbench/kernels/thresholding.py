@@ -75,10 +75,10 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    A pixel is predicted positive at threshold t if value >= t.
-
-    values, thresholds: as for `levels`.
+    values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool. A
+        pixel is predicted positive at threshold t if value >= t.
     gt: bool of the shape of `values`, True for positives.
+    thresholds (T,): ascending, T < 32768.
 
     The counts are cumulative sums of one histogram over bins of the value, with positives and
     negatives apart. A bin is a level (number of thresholds reached). Or, for floats, if [0, 1] can
@@ -126,7 +126,7 @@ def _flatten(values: NDArray[Any]) -> NDArray[Any]:
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """Tabulate the number of thresholds that each value of uint8 (v / 255) or uint16 reaches.
 
-    thresholds: ascending float64 (T,), as bytes because the cache needs a hashable argument.
+    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
 
     Returns int16, (256,) or (65536,), indexed by v.
     """

@@ -127,7 +127,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return list(map(attrgetter("image_id"), self.records))
+        return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -201,7 +201,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -553,7 +553,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,

@@ -72,7 +72,7 @@ def group_rows(
 
     Returns {image id: {column: value}}. The values of a column are floats if all of them are
     numbers, otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values
-    are None; beside numbers, words as NA mean a missing value.
+    are None. Words such as NA or null mean a missing value if all others of the column are numbers.
 
     Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
     a column occurs twice.
@@ -173,36 +173,42 @@ def _read_groups(groups: Any) -> _GroupTable:
     ids, or with the ids as its index), or a mapping {id: group}, {id: {column: value}} or {column:
     [value, ...]}. A mapping {id: group} becomes a single column with the name "group".
     """
-    source = "groups"  # for error messages
-    columns: list[list[Any]]
     if isinstance(groups, str | os.PathLike):
-        source = show(groups)
-        names, *columns = _read_csv(groups)
-    elif hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
+        header, *columns_of_file = _read_csv(groups)
+        return _split_off_ids(show(groups), header, columns_of_file)
+    if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
         if not {*ID_COLUMNS} & {*groups.columns}:  # no column named image, image_id or id
             if getattr(groups.index, "nlevels", 1) > 1:
                 fault = "a data frame with an index of several levels, expected ids"
                 raise DataError(f"groups: {fault}")
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
-        names = list(map(str, groups.columns))
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
-    else:
-        if hasattr(groups, "to_pydict"):  # a table of Arrow
-            groups = groups.to_pydict()
-        elif hasattr(groups, "get_columns"):  # a data frame of polars
-            groups = groups.to_dict(as_series=False)
-        if not isinstance(groups, Mapping):
-            kind = kind_of_value(groups)
-            raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
-        names, values = list(map(str, groups)), list(groups.values())
-        if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
-            keys = dict.fromkeys(key for row in values for key in row)
-            by_name = {str(key): [row.get(key) for row in values] for key in keys}
-            return _GroupTable(source, names, by_name)
-        if any(isinstance(v, str | Mapping) or not hasattr(v, "__len__") for v in values):
-            return _GroupTable(source, names, {"group": values})  # {id: group}
-        columns = list(map(list, values))  # {column: [value, ...]}
-    # The column with the first name of ID_COLUMNS that occurs has the ids, the others the groups
+        return _split_off_ids("groups", [str(name) for name in groups.columns], columns)
+    if hasattr(groups, "to_pydict"):  # a table of Arrow
+        groups = groups.to_pydict()
+    elif hasattr(groups, "get_columns"):  # a data frame of polars
+        groups = groups.to_dict(as_series=False)
+    if not isinstance(groups, Mapping):
+        kind = kind_of_value(groups)
+        raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
+    keys, values = [str(key) for key in groups], list(groups.values())
+    if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
+        names = dict.fromkeys(name for row in values for name in row)
+        by_name = {str(name): [row.get(name) for row in values] for name in names}
+        return _GroupTable("groups", keys, by_name)
+    if any(isinstance(v, str | Mapping) or not hasattr(v, "__len__") for v in values):
+        return _GroupTable("groups", keys, {"group": values})  # {id: group}
+    return _split_off_ids("groups", keys, [list(value) for value in values])  # {column: [...]}
+
+
+def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:
+    """Build a table from columns, of which the one with the image ids becomes `_GroupTable.ids`.
+
+    This is the column with the first name of ID_COLUMNS that occurs; the others have the groups.
+
+    `source` names the input in error messages. Raises DataError if there is no id column, if a name
+    occurs twice, or if the columns differ in length.
+    """
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
     by_name = dict(zip(names, columns, strict=True))
@@ -217,11 +223,13 @@ def _read_groups(groups: Any) -> _GroupTable:
 
 
 def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
-    """Read the header and the columns of a UTF-8 CSV file, separated by ",", ";" or tabs.
+    """Read a table of groups from a UTF-8 CSV file with a header, separated by ",", ";" or tabs.
 
     The ids are in the first column, unless another has a name in ID_COLUMNS. A first column without
     a name is then left out: pandas writes the numbers of rows there. Beside another separator, a
     comma is the decimal mark. Blank lines are skipped.
+
+    Returns the names of the columns, and then one list for each column, with the cells of its rows.
     """
     with errors_naming(path, "a table of groups"):
         try:
@@ -279,7 +287,10 @@ def text_of(value: Value) -> str:
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of records with the groups in `rows` added to their existing groups."""
+    """Return copies of records with the groups in `rows` added to their existing groups.
+
+    Raises DataError (with `name`, the run) if a record already has another value in a column.
+    """
     grouped = []
     for record in records:
         row = rows[record.image_id]

@@ -66,8 +66,9 @@ def _group_columns(
 ) -> list[tuple[Field, list[Cell]]]:
     """Return a table column for each attribute by which the images are grouped, such as "scene".
 
-    Each column is a pair of its field and a list with one cell per record. The key of the field is
-    the name of the attribute, or "group_NAME" if a field in `others` has this key.
+    Each column is a pair of its field and a list with one cell per record. The cells are numbers if
+    all values of the attribute are numbers, otherwise strings; None is a missing value. The key of
+    the field is the name of the attribute, or "group_NAME" if a field in `others` has this key.
     """
     taken = {field.key for field in others}
     columns = []
@@ -207,8 +208,10 @@ def _summary_table(
 ) -> Table:
     """Build the table of a metric's statistics over images, such as mean and median.
 
-    Rows are sorted by part, such as a class, then by score, then by run. The column of parts is
-    left out if there are only overall scores, and the column of runs if there is only one run.
+    Each row has the part, such as a class (None for overall scores), the name of the run, the
+    heading of the score, and its statistics up to `summary`. Rows are sorted by part, then by
+    score, then by run. The column of parts is left out if there are only overall scores, and the
+    column of runs if there is only one run.
 
     asked: full names of the scores to show. If it is None, these are the default scores, without
         those that are undefined in all images.

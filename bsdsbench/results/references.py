@@ -80,8 +80,9 @@ def references() -> dict[str, Reference]:
 def reference_run(name: str) -> RunArguments:
     """Load a reference run, given as KEY or `ref:KEY`, as the arguments of an Evaluation.
 
-    Its protocol is the preset bsds500, with the AP and ODS rules of the publication and, except for
-    segmentations, with the thresholds of the method. Image sizes are unknown and set to (0, 0).
+    It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
+    preset bsds500, with the AP and ODS rules of the publication and, except for segmentations, with
+    the thresholds of the method. Image sizes are unknown and set to (0, 0).
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -102,8 +103,8 @@ def reference_run(name: str) -> RunArguments:
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
     # (N, T, 4): matched and all annotated, matched and all predicted pixels
     matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
-    # If the parameter values are no numbers in [0, 1), such as numbers of regions or names of
-    # parameter combinations, 1, 2, ..., T stand for them
+    # If all parameter values are numbers in [0, 1), they are the thresholds. Otherwise, for example
+    # if they are numbers of regions or names of parameter combinations, 1, 2, ..., T stand for them
     thresholds = np.arange(1.0, parameter.size + 1)
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
@@ -177,9 +178,10 @@ def official_run(path: Path) -> RunArguments:
 def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
-    Then F in eval_bdry.txt is not that of the counts or the curve, or eval_bdry_img.txt has another
-    number of images than there are counts.
-    F of the curve is taken by every ODS rule, since interpolation between few thresholds raises it.
+    This is so if F in eval_bdry.txt is not that of the counts or the curve, or if eval_bdry_img.txt
+    lists another number of images than there are counts. The files do not say by which ODS rule F
+    was computed, and interpolation between few thresholds raises it: F may lie anywhere between the
+    smallest and the largest F of all rules.
 
     tables: name of an official table -> its rows
     thresholds: (T,) of the counts

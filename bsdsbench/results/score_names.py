@@ -56,7 +56,10 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def parse_score(score: str) -> ScoreName:
-    """Parse a name like `score_name`; raise KeyError if there is no such metric or score."""
+    """Parse METRIC.SCORE or METRIC.PART.SCORE like `score_name`, but raise an error if it fails.
+
+    Raises KeyError if no metric of the package has the score.
+    """
     name = score_name(score)
     if name is None:
         raise KeyError(score)
@@ -164,14 +167,23 @@ def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -
 
 
 def full_name(score: str, known: Collection[str]) -> str:
-    """Expand a short name to the only one of its `_candidates`: METRIC.SCORE or METRIC.PART.SCORE.
+    """Expand a short name to a known name, METRIC.SCORE or METRIC.PART.SCORE.
+
+    The first rule that applies is used:
+
+    - A known name is returned unchanged.
+    - SCORE or PART.SCORE, where SCORE is a key, stands for this score of the default metric
+      ("boundary"), or else of the only metric that has it.
+    - SCORE or PART.SCORE, where SCORE is a heading in any case, stands for the only score with it.
+    - The start of a key, up to "-" or "@", stands for the first known score with such a key. For
+      example, hd95 stands for hd95-pooled.
 
     "per_class." and "by_size.", which occur in result.json, are removed from all names that are not
     known. If several scores match, or none, this name is returned without being expanded.
     """
     if score in known:
         return score
-    word = _GROUP_KEY.sub(r"\1", score)
+    word = _GROUP_KEY.sub(r"\1", score)  # METRIC.per_class.PART.SCORE becomes METRIC.PART.SCORE
     candidates = _candidates(word, {name: score_name(name) for name in known})
     return candidates[0] if len(candidates) == 1 else word
 
@@ -216,7 +228,9 @@ def _candidates(word: str, known: _ParsedNames) -> list[str]:
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """Resolve words of the user to full names of scores, in the order of the words.
 
-    words: names of `_scores_meant`, or "all" for every known score.
+    words: full names (METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example),
+        or parts of them: "dice" stands for the overall Dice and that of every class. "all" stands
+        for every known score.
     known: the full names from which to choose.
     """
     if "all" in words:
@@ -249,7 +263,7 @@ def _scores_meant(word: str, known: _ParsedNames) -> list[str]:
     - If there are none, these are all scores, of any part, whose key, heading or full name with the
       heading (METRIC.PART.HEADING) is equal to the word, ignoring case.
     """
-    word = _GROUP_KEY.sub(r"\1", word)
+    word = _GROUP_KEY.sub(r"\1", word)  # METRIC.per_class.PART.SCORE becomes METRIC.PART.SCORE
     scores = _candidates(word, known)
     parsed_names = {name: parsed for name, parsed in known.items() if parsed is not None}
     only_match = parsed_names.get(scores[0]) if len(scores) == 1 else None
@@ -275,7 +289,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     all_known: dict[str, ScoreName] = {}
     matched: set[str] = set()  # the words that match a score of any table
     for table in tables:
-        known = _scores_in(table)
+        known = _scores_in(table)  # METRIC.KEY or METRIC.PART.KEY -> parsed name
         all_known |= known
         chosen: list[str] = []
         for word in wanted:

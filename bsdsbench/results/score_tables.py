@@ -247,8 +247,8 @@ def with_left_out(
 ) -> list[Table]:
     """Add a last column with left-out images and reasons to tables, for CSV, which has no notes.
 
-    Only tables with the column METHOD, which names the runs, get it, and only if some run has left
-    out an image.
+    A table without the column METHOD, which names the runs, is returned unchanged. So are all
+    tables if no run has left out an image.
 
     left_out : name of a run -> {image id: reason}.
     """
@@ -306,6 +306,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     """Add a column with the detector's milliseconds per image, and a note on the machines.
 
     The first rows of the table must belong to `runs`. Times from different machines are not ranked.
+    If no run has a time, the table is returned unchanged.
     """
     times: list[float | None] = [None] * len(table.rows)
     timed = []  # pairs of a machine and the name of a run
@@ -428,7 +429,8 @@ def _score_table(
 
     A column is included if at least one row has its score, even an undefined one, and the metric
     shows it by default. If the user has chosen columns (`has_chosen`), all columns with a score are
-    included, from which `select` then chooses.
+    included, from which `select` then chooses. Notes say which scores are undefined, and which are
+    means over only some images.
 
     runs : the runs that have the metric. In a table of overall scores, the first rows are theirs,
         in this order. The other rows are published results, whose undefined scores need no note.
@@ -436,7 +438,7 @@ def _score_table(
         all rows are of one run.
     is_single : True if the overall table has a single row. More columns are shown, and scores have
         one decimal more.
-    intervals : as in `score_tables`.
+    intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`

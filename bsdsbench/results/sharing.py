@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
@@ -86,7 +87,8 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
     """Save a run as one .npz file to be published, and return its path.
 
-    The description of the run in it has no scores and no private paths.
+    The file has the counts of all images, a JSON text without scores and private paths (the entry
+    "about"), and at its end the hash of what precedes.
 
     licence, citation : the terms of use and the text to cite, or "" for none
     """
@@ -97,6 +99,24 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     arrays = arrays_of_run(run)
     # Integer counts compress better as differences between adjacent thresholds
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
+    description = _public_description(run, packed, licence, citation)
+    text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
+    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
+    stored |= {name: _pack_counts(arrays[name]) for name in packed}
+    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
+    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
+    write_atomic(target, data + _MARK + digest(data).encode())
+    return target
+
+
+def _public_description(
+    run: Evaluation, packed: Sequence[str], licence: str, citation: str
+) -> dict[str, Any]:
+    """Return the description of a run to be published, without scores and private paths.
+
+    packed : the names of the arrays that are encoded by `_pack_counts`. The entry "steps" lists
+        them, so that `read_shared_run` decodes them.
+    """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
@@ -109,20 +129,13 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
             reason = reason.replace(f"{folder}/", "")
         failed[image_id] = reason
     copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
-    description = {
+    return {
         "schema": _SCHEMA,
         **{key: content[key] for key in copied},
         "failed": failed,
         "provenance": provenance,
-        "steps": packed,  # the arrays that `read_shared_run` must decode
+        "steps": list(packed),
     }
-    text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
-    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
-    stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
-    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
-    write_atomic(target, data + _MARK + digest(data).encode())
-    return target
 
 
 def read_shared_run(path: Path) -> RunArguments:
@@ -137,7 +150,7 @@ def read_shared_run(path: Path) -> RunArguments:
         arrays = unpack_npz(data, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)
-        for name in content.get("steps", ()):
+        for name in content.get("steps", ()):  # names of the arrays that are packed
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpack_counts(arrays[name])

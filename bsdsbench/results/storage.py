@@ -163,9 +163,14 @@ class RunArguments(TypedDict, total=False):
 class Records:
     """The stored records of an unfinished run, in the SQLite file records.db.
 
-    The table `record` has one row per image: its id, its fingerprint (`mark`), the bytes of
-    `pack_record` (`data`) and their hash. The attribute `fingerprints` maps the id of each stored
-    image to its fingerprint, a hash of everything on which the counts depend.
+    The table `record` has one row per image, with the columns
+
+    - id: the image id
+    - mark: the fingerprint of everything on which the counts depend
+    - data: the bytes of `pack_record`
+    - hash: the hash of `data`
+
+    The attribute `fingerprints` maps the id of each stored image to its mark.
     """
 
     def __init__(self, path: Path) -> None:
@@ -318,7 +323,10 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
 
 
 def read_result(folder: Path) -> RunArguments:
-    """Read the folder of a finished run as the arguments of an Evaluation."""
+    """Read the folder of a finished run as the arguments of an Evaluation.
+
+    Raises FileFormatError if a file is missing, damaged, has another schema, or is of another run.
+    """
     path = folder / RESULT
     data = read_bytes(path)
     counts = read_bytes(folder / COUNTS)
@@ -436,7 +444,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
-        column = list(map(attrgetter(field), records))
+        column = [getattr(record, field) for record in records]
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
     with_own_evidence, have_groups = set[str](), False
@@ -495,8 +503,9 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
     """Rebuild the records of N images from the result of `arrays_of_run`: {name: array (N, ...)}.
 
-    All but the counts are removed from `arrays`. Damaged arrays can raise any exception, so call
-    this within `errors_naming`, which reports them.
+    The arrays are the fields of the records (ids, sizes, ...), evidence (statistics of the pixel
+    values), groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
+    arrays can raise any exception, so call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -506,16 +515,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     # Metrics whose evidence differs from that for the first, which is stored without a name
     with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    others: dict[str, list[Sides]] = {}  # metric -> the evidence of each image
-    for metric in ("", *with_evidence) if n_images else ():
-        sides = []
-        for side in _SIDES:  # "pred" and "gt"
-            prefix = f"{metric}:{side}" if metric else side
-            # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
-            rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
-            sides.append(list(map(Evidence.of_row, rows, files.tolist())))
-        others[metric] = list(map(Sides, *sides))
-    first_evidence = others.pop("", [])
+    first_evidence = _pop_evidence(arrays, "") if n_images else []
+    others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence if n_images}
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for row in groups:
@@ -537,6 +538,21 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
         )
         records.append(record)
     return tuple(records)
+
+
+def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
+    """Remove the arrays with the evidence for a metric ("" for the first metric) from `arrays`.
+
+    Evidence is a row of statistics of the pixel values, from which the meaning of the values was
+    concluded. Returns one `Sides` per image: the evidence of its prediction and its ground truth.
+    """
+    by_side: dict[str, list[Evidence]] = {}
+    for side in _SIDES:  # "pred" and "gt"
+        prefix = f"{metric}:{side}" if metric else side
+        # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
+        rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
+        by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
+    return list(map(Sides, by_side["pred"], by_side["gt"]))
 
 
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:

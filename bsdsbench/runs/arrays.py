@@ -163,9 +163,9 @@ def named_id(value: object, prefix: str = "") -> str:
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     """Lazily convert triples (id, prediction, ground truth) of a user to `ArrayItem`s.
 
-    If the arrays of an image are invalid, its item holds the DataError, so that the other images
-    are still counted. Raises DataError if an entry is not a triple, or if an id is repeated or has
-    the wrong type.
+    An `ArrayItem` holds the arrays as the metrics of the plan interpret them. If the arrays of an
+    image are invalid, its item holds the DataError, so that the other images are still counted.
+    Raises DataError if an entry is not a triple, or if an id is repeated or has the wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -266,16 +266,7 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return truth.replace(**mask_parts)
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
-        if isinstance(truth, list | tuple):
-            maps = [_as_plane(drawing, "ground truth") for drawing in truth]
-        else:
-            array = one_channel(given_array(truth, "ground truth"))
-            if array.ndim not in (2, 3):
-                wrong = f"ground truth: {kind_of_value(truth)}"
-                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-            if array.ndim == 3:
-                refuse_last_axis(array)  # (H, W, A)
-            maps = [array] if array.ndim == 2 else list(array)
+        maps = _list_annotators(truth)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")
@@ -292,6 +283,23 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return GroundTruth(image_id, depth=array)
     parts: dict[str, Any] = class_parts(array)
     return GroundTruth(image_id, **parts)
+
+
+def _list_annotators(truth: object) -> list[NDArray[Any]]:
+    """Convert a map (H, W), an array (A, H, W) or a list of maps to one map per annotator.
+
+    Raises DataError for another number of axes, or if annotators seem to be along the last axis.
+    """
+    if isinstance(truth, list | tuple):
+        return [_as_plane(drawing, "ground truth") for drawing in truth]
+    array = one_channel(given_array(truth, "ground truth"))
+    if array.ndim == 2:
+        return [array]
+    if array.ndim != 3:
+        wrong = f"ground truth: {kind_of_value(truth)}"
+        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+    refuse_last_axis(array)  # (H, W, A)
+    return list(array)
 
 
 def _as_plane(values: object, what: str) -> NDArray[Any]:

@@ -51,17 +51,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     client = _connect(target, address)
     is_over = threading.Event()  # ends the thread that watches the workers
     try:
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-            versions = client.run(_version)  # address of a worker -> version
-        except Exception as error:  # a worker may raise anything
-            raise DataError(
-                f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
-                "expected the same version on every machine"
-            ) from None
-        for worker, version in versions.items():
-            if version != _version():
-                raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
+        _check_workers(client, address)
         executor = _WatchedExecutor(client)
         threading.Thread(target=executor.watch, args=(is_over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
@@ -70,6 +60,25 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
         with suppress(OSError):  # the scheduler is gone
             if client is not target:  # a client of the user stays open
                 client.close(timeout=2)
+
+
+def _check_workers(client: Client, address: str) -> None:
+    """Check the workers of a cluster, which `address` names in error messages.
+
+    Raises DataError if no worker appears within PATIENCE seconds, or if a worker cannot import this
+    package or has another version of it.
+    """
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        versions = client.run(_version)  # address of a worker -> version
+    except Exception as error:  # a worker may raise anything
+        raise DataError(
+            f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
+            "expected the same version on every machine"
+        ) from None
+    for worker, version in versions.items():
+        if version != _version():
+            raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
 
 
 def _connect(target: object, address: str) -> Client:

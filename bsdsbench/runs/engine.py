@@ -178,8 +178,9 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     lazily and completely; `total` is its number of images, or 0 if unknown.
 
     If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted,
-    so repeating the call resumes the run. If it is interrupted or a worker dies, the
-    KeyboardInterrupt or DataError says how many images were stored.
+    so repeating the call resumes the run. Raises DataError with the errors of all images, unless
+    `plan.on_error` is "skip". If the run is interrupted or a worker dies, the KeyboardInterrupt or
+    DataError says how many images were stored.
     """
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
@@ -207,16 +208,23 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
             if plan.out:
                 save_run(run, plan.out)
             return run
-        except (KeyboardInterrupt, BrokenExecutor) as error:
-            is_broken = isinstance(error, BrokenExecutor)  # a worker died
-            kept = "nothing was kept"
-            if stored is not None:
-                kept = f"{len(stored)} images are kept in {show(str(plan.out))}"
-                kept = f"{kept}: repeat the same call to continue"
-            # With `fresh` still True, the repeated call would delete the stored records
-            fix = (Setting("fresh", False),) if plan.fresh and stored is not None else ()
-            problem = Problem(has=f"{error}; {kept}" if is_broken else kept, fix=fix)
-            raise (DataError if is_broken else KeyboardInterrupt)(problem) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_describe_kept(stored, plan)) from None
+        except BrokenExecutor as error:  # a worker died
+            raise DataError(_describe_kept(stored, plan, f"{error}; ")) from None
+
+
+def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
+    """Return the message of an interrupted run: how many images it stored, and how to resume it.
+
+    `stored` has the stored records, or is None if nothing is stored. `prefix` starts the message.
+    """
+    if stored is None:
+        return Problem(has=f"{prefix}nothing was kept")
+    kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
+    # With `fresh` still True, the repeated call would delete the stored records
+    fix = (Setting("fresh", False),) if plan.fresh else ()
+    return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
 
 
 @attrs.define
@@ -396,9 +404,8 @@ def count(
     except DataError as error:
         return Outcome(error=error, look=look)
     except Exception as error:  # a bug must not stop the other images
-        return Outcome(
-            error=DataError(Problem(item.image_id, _describe_bug(error, plan))), look=look
-        )
+        fault = _describe_bug(error, plan)
+        return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 
 def _describe_bug(error: Exception, plan: Plan) -> str:
@@ -414,7 +421,11 @@ def _count_metrics(
 ) -> ImageRecord:
     """Count one image for all metrics of a run, and return its record.
 
-    inputs: prediction and ground truth, one pair for each of `plan.metric_groups`.
+    The record also has evidence: statistics of the pixel values of prediction and ground truth,
+    from which the meaning of the values is decided once all images have been counted.
+
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.metric_groups`,
+        which read the files in the same way.
     fingerprint: hash of the image's files and of all settings.
     started: value of `time.perf_counter` at which reading the image began.
     """
@@ -438,10 +449,8 @@ def _count_metrics(
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     first_evidence = evidence_by_metric[plan.metrics[0]]
-    other_evidence = {}  # metric -> its evidence, if it differs from that of the first metric
-    for name, evidence in evidence_by_metric.items():
-        if evidence != first_evidence:
-            other_evidence[name] = evidence
+    # Metric -> its evidence, if it differs from that of the first metric
+    other_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
     pred, gt = inputs[0]  # of the group of the first metric
     truth = gt.fingerprints(reads_whole_truth)
     return ImageRecord(
@@ -470,10 +479,7 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     """Yield the executor of a run, and the maximum number of pending batches (AHEAD per worker).
 
     The executor is the user's, one on a Dask cluster, or a pool of workers. It is None if there is
-    only one worker. A pool has threads if "thread" or nothing is requested, processes for
-    "process", and for "auto" processes if there are at least MANY_WORKERS workers or if `batch` is
-    above 1, as in large runs. If processes cannot be started, "auto" uses threads, and "process"
-    raises DataError.
+    only one worker.
 
     `total` is the number of images, or 0 if unknown; `batch`, that which a worker gets at a time.
     """
@@ -489,19 +495,28 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     elif workers == 1:
         yield None, 1  # calls are made in this thread
     else:
-        pool: Executor | None = None
-        pays_off = workers >= MANY_WORKERS or batch > 1
-        if requested == "process" or (requested == "auto" and pays_off):
-            has_server = "forkserver" in multiprocessing.get_all_start_methods()
-            # Not "fork": the progress display has a thread, and locks must not be inherited
-            context = multiprocessing.get_context("forkserver" if has_server else "spawn")
-            try:
-                pool = ProcessPoolExecutor(workers, context, _set_up_worker)
-            except OSError as error:  # no semaphores, as in a container without /dev/shm
-                if requested == "process":
-                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
-        with pool or ThreadPoolExecutor(workers) as workers_pool:
-            yield workers_pool, AHEAD * workers
+        with _start_workers(workers, requested, batch) as pool:
+            yield pool, AHEAD * workers
+
+
+def _start_workers(workers: int, requested: object, batch: int) -> Executor:
+    """Start a pool of worker processes or threads.
+
+    requested: "process" for processes, "thread" or None for threads, or "auto". "auto" uses
+        processes if there are at least MANY_WORKERS workers or if `batch` is above 1, as in large
+        runs. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
+    """
+    pays_off = workers >= MANY_WORKERS or batch > 1
+    if requested == "process" or (requested == "auto" and pays_off):
+        has_server = "forkserver" in multiprocessing.get_all_start_methods()
+        # Not "fork": the progress display has a thread, and locks must not be inherited
+        context = multiprocessing.get_context("forkserver" if has_server else "spawn")
+        try:
+            return ProcessPoolExecutor(workers, context, _set_up_worker)
+        except OSError as error:  # no semaphores, as in a container without /dev/shm
+            if requested == "process":
+                raise DataError(f"executor 'process': {error}, expected 'thread'") from None
+    return ThreadPoolExecutor(workers)
 
 
 def _set_up_worker() -> None:
@@ -525,8 +540,8 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
 
-    Calls are submitted in batches. A worker stops after 0.1 s; the calls of its batch that were not
-    made are submitted again.
+    Calls are submitted in batches. A worker stops after 0.1 s and returns the results that it has;
+    the calls of its batch that were not made are submitted again.
 
     calls: argument tuples, whose first element is an Item.
     executor: makes the calls; if it is None, they are made in this thread.

@@ -437,7 +437,8 @@ def make_plan(
     - `classes` becomes an option of every metric in the protocol.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
-    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
+    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
+    max_dist seems to be a percentage.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -488,6 +489,8 @@ def plan_call(
     accepted: a TypedDict with the keywords that the function accepts.
     options: the keywords that the user passed.
     defaults: the function's defaults that differ from those of RunKeywords.
+
+    Raises TypeError if a keyword is unknown, or one DataError that lists all invalid values.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):

@@ -190,8 +190,8 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
     programs.
 
-    Raises DataError if a run has no boundary counts, and MergeError if the protocols, images,
-    thresholds or numbers of annotated pixels differ.
+    Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
+    MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")

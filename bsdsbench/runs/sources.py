@@ -8,7 +8,6 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,6 +160,10 @@ def list_items(
     """Pair the predictions in a folder with their ground truth, and return an item for each image.
 
     ids: the images to evaluate. Default: those of the plan's split file, or all if it has none.
+
+    `plan.missing` says what becomes of an image without a prediction: "skip" leaves it out, "zero"
+    gives it an item without a file, and "error" raises. Raises PairingError, which lists all such
+    images, and all images without ground truth.
     """
     if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
@@ -215,15 +218,10 @@ def _pair_files(
     if missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
-    ids = list(map(attrgetter("image_id"), pairs))
+    ids = [p.image_id for p in pairs]
     photos = find_photos(photo_dir, {*ids}) if photo_dir else {}
-    views: dict[str, Path] = {}  # masks of the field of view, which are paired like ground truth
-    if valid_dir is not None:
-        have_frames = any("/" in image_id for image_id in ids)  # of videos: SEQUENCE/FRAME
-        files: dict[str, Any] = {"gt_kind": "mask", "sequences": have_frames}
-        what = "mask of the field of view"
-        for mask in pairing.pair(None, os.path.abspath(valid_dir), ids, "zero", what, **files):
-            views[mask.image_id] = mask.gt_paths[0]
+    views = {} if valid_dir is None else _fields_of_view(valid_dir, ids)
+    # Number of empty label maps that replace a missing prediction
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = []
     for matched in pairs:
@@ -244,6 +242,20 @@ def _pair_files(
     return PairedFolders(items, absent)
 
 
+def _fields_of_view(valid_dir: StrPath, ids: Sequence[str]) -> dict[str, Path]:
+    """Find the mask of the field of view of each image in `valid_dir`: {image id: path}.
+
+    Raises PairingError if an image has no mask.
+    """
+    sequences = any("/" in image_id for image_id in ids)  # ids of video frames: SEQUENCE/FRAME
+    folder = os.path.abspath(valid_dir)
+    # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
+    masks = pairing.pair(
+        None, folder, ids, "zero", "mask of the field of view", gt_kind="mask", sequences=sequences
+    )
+    return {mask.image_id: mask.gt_paths[0] for mask in masks}
+
+
 def run_of_folders(
     items: Sequence[FileItem],
     plan: Plan,
@@ -254,7 +266,8 @@ def run_of_folders(
 ) -> Evaluation:
     """Start a run over folders, before its images are counted: an Evaluation without records.
 
-    The provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
+    It has the name and the provenance of the run: folders, layout of the files, and settings. The
+    provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
 
     items: all images of the run, including those of other shards.
     absent: the ids of images left out because they have no prediction.
@@ -280,11 +293,6 @@ def run_of_folders(
     for item in items:
         pred_files[item.image_id] = item.pair.pred_paths
         gt_files[item.image_id] = item.pair.gt_paths
-    is_shard, truth = plan.shard != (1, 1), hashlib.blake2b(digest_size=8)
-    for item in items if is_shard else ():
-        for file in filter(None, (*item.pair.gt_paths, item.valid)):
-            with suppress(DataError):  # the run reports an unreadable file when it reaches it
-                truth.update(hashlib.blake2b(read_bytes(file)).digest())
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")  # the ids of all shards
     provenance = Provenance(
         **fields,
@@ -292,7 +300,7 @@ def run_of_folders(
         no_prediction=absent,
         pred_layout=Layout.of_files(pred_files),
         gt_layout=Layout.of_files(gt_files),
-        truth=truth.hexdigest() if is_shard else None,
+        truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
     name = "human"
     if pred is not None:
@@ -301,6 +309,16 @@ def run_of_folders(
             parts.pop()
         name = plan.name or show(parts[-1])
     return Evaluation(plan.protocol, name, [], provenance, places=places)
+
+
+def _hash_ground_truth(items: Sequence[FileItem]) -> str:
+    """Return a hash of the ground-truth and field-of-view files. Unreadable files are skipped."""
+    digest = hashlib.blake2b(digest_size=8)
+    for item in items:
+        for file in filter(None, (*item.pair.gt_paths, item.valid)):
+            with suppress(DataError):  # the run reports an unreadable file when it reaches it
+                digest.update(hashlib.blake2b(read_bytes(file)).digest())
+    return digest.hexdigest()
 
 
 def check_truth(
@@ -352,7 +370,8 @@ class Sources:
         protocol: has settings for reading, such as whether maps are inverted.
         read: returns the bytes of a file.
 
-        Raises DataError if a file cannot be read, or if the image has only annotators.
+        Raises DataError if a file cannot be read, or if the image has only annotators, which are
+        scored against each other.
         """
         pred, gt = self.items[image_id].load(self._metric_group(protocol), protocol, read)
         if pred is None:
@@ -364,9 +383,9 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files are still those that were counted.
 
-        If the hash of its files and settings is not that in its `record`, the image is counted
-        again with `metric`, and DataError is raised if the counts differ from the stored ones. With
-        None for `metric`, changed files are accepted.
+        They are if the hash of its files and settings is still that in its `record`. Otherwise, the
+        image is counted again with `metric`, and DataError is raised if the counts differ from the
+        stored ones. With None for `metric`, changed files are accepted.
         """
         files, item = HeldFiles(), self.items[record.image_id]  # reads each file once
         inputs = self.load(record.image_id, run.protocol, files)

@@ -194,25 +194,16 @@ def image_records(
 ) -> list[ImageRecord]:
     """Count the images of an update, and return their records.
 
-    An image that is left out has no record, see `StreamingEvaluator.update`. If `plan.on_error` is
-    "skip", a warning replaces the error for empty ground truth. All other errors raise DataError.
+    The protocol's `empty_gt` decides whether an image without ground-truth boundaries is counted,
+    left out (it has no record), or an error. If `plan.on_error` is "skip", a warning replaces this
+    error, and the image is left out. All other errors raise DataError.
 
     pred, gts, image_id, groups: the arguments of `StreamingEvaluator.update`.
     n_seen: the number of images before the update.
     """
     items = _image_items(pred, gts, image_id, n_seen)
-    rows: list[dict[str, Any]] = [{} for _ in items]  # the groups of each image, by column
-    for column, cells in (groups or {}).items():
-        is_single = isinstance(cells, str) or np.ndim(cells) == 0  # one value for all images
-        values = [cells] * len(items) if is_single else list(cells)
-        if len(values) != len(items):
-            raise ShapeError(f"groups: {len(values)} values, expected {len(items)} of {column!r}")
-        for row, value in zip(rows, values, strict=True):
-            # Scalars of numpy and torch are converted to those of Python
-            plain = value.item() if hasattr(value, "item") else value
-            row[str(column)] = group_value(plain, f"groups: column {column!r}")
     records = []
-    for item, row in zip(items, rows, strict=True):
+    for item, row in zip(items, _group_rows(groups, len(items)), strict=True):
         (array_item,) = array_items([item], plan)
         outcome = count(array_item, plan)
         if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
@@ -222,6 +213,25 @@ def image_records(
         elif outcome.record is not None:
             records.append(replace(outcome.record, groups=row))
     return records
+
+
+def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[str, Any]]:
+    """Return the groups of each image of an update, as a dict from column to value.
+
+    groups: column, such as "scene" -> one value for all images, or a list with one value per image.
+        Raises ShapeError if the list has another length.
+    """
+    rows: list[dict[str, Any]] = [{} for _ in range(n_images)]  # one per image, filled by columns
+    for column, cells in (groups or {}).items():
+        is_single = isinstance(cells, str) or np.ndim(cells) == 0
+        values = [cells] * n_images if is_single else list(cells)
+        if len(values) != n_images:
+            raise ShapeError(f"groups: {len(values)} values, expected {n_images} of {column!r}")
+        for row, value in zip(rows, values, strict=True):
+            # Scalars of numpy and torch are converted to those of Python
+            plain = value.item() if hasattr(value, "item") else value
+            row[str(column)] = group_value(plain, f"groups: column {column!r}")
+    return rows
 
 
 def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:
@@ -269,7 +279,11 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
 
 
 def warn_of_passes(records: Mapping[str, ImageRecord]) -> None:
-    """Give an InputWarning if images without ids are several passes over the same ground truths."""
+    """Give an InputWarning if images without ids are several passes over the same ground truths.
+
+    Such images are numbered. It is so if the sequence of their ground truths, of which at least two
+    differ, repeats. `records` are those of all images by id, in the order in which they came.
+    """
     truths = [record.truth for record in records.values()]
     n_different = len({*truths})
     n_passes = len(truths) // n_different

@@ -209,6 +209,9 @@ def stack_counts(
         returned once, without the axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
         float64 (images, longest length, ...), padded with NaN at the end.
+
+    Raises ShapeError if images differ in their names, a shared array, or the shape of any other
+    array that is not ragged.
     """
     for image in images:
         unshared = image.keys() ^ images[0].keys()  # names in one of the two only
@@ -266,7 +269,8 @@ class Values(Flag):
 class Evidence:
     """Statistics of the values in an image's predictions, or in its ground-truth maps.
 
-    The operator `|` combines the evidence of several maps.
+    `loaders.reading` pools them over all images to decide what the values mean, for example which
+    value is the object. The operator `|` combines the evidence of several maps.
     """
 
     values: Values = Values.NOTHING  # the properties that at least one of the maps has

@@ -222,7 +222,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
     A segment is the part of a curve between two adjacent thresholds. Precision and recall (S, T)
     are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
-    at the thresholds.
+    at the thresholds. Ties go to the lowest threshold.
 
     Segments that cannot change the result are skipped for speed. F on a segment is at most the F of
     the larger precision and the larger recall of its ends, which may be below the maximum F at the
@@ -278,16 +278,11 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    rule: a key of AP_RULES. Those except "step" and "101-point" sum the linearly interpolated
-        precision at recalls 0, 0.01 .. 1, times 0.01.
+    rule: a key of AP_RULES, such as "step". Raises ProtocolError for an unknown rule.
 
-    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
-    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
-
-    - "edter" and "step" also use the point of threshold 0
-    - "sbd" and "step" sort points of equal recall by descending threshold
-    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
-    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
+    "step" sums precision times the rise of recall. "101-point" is the mean over recalls 0, 0.01 ..
+    1 of the largest precision from there on. The others sum the linearly interpolated precision at
+    these recalls, times 0.01; they differ in the points that they use.
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, for
     "seism" the thresholds at which nothing is predicted (`blank`). It is 0 if the curve has no
@@ -304,21 +299,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
-    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
-    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
-    precision = np.atleast_2d(curve.precision)[:, start:]
-    if rule in ("sbd", "step"):
-        recall, precision = recall[:, ::-1], precision[:, ::-1]
-    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
-        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
-        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism" and curve.blank is not None:
-        blank = np.atleast_2d(curve.blank)[:, start:]
-        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Stable: of points with equal recall, the first is used, as in collect_eval_bdry.m
-    order = recall.argsort(axis=1, kind="stable")
-    recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
+    recall, precision = _points_by_recall(curve, rule)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at each level, (S, 101)
@@ -332,6 +313,36 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         if np.count_nonzero(kept) > 1:
             levels_of_curve[:] = np.interp(RECALL_LEVELS, r[kept], p[kept], left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
+
+
+def _points_by_recall(curve: PRCurve, rule: str) -> F8:
+    """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
+
+    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
+    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
+
+    - "edter" and "step" also use the point of threshold 0
+    - "sbd" and "step" sort points of equal recall by descending threshold
+    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
+    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
+
+    Returns float64 (2, S, points): recall and precision.
+    """
+    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
+    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
+    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
+    precision = np.atleast_2d(curve.precision)[:, start:]
+    if rule in ("sbd", "step"):
+        recall, precision = recall[:, ::-1], precision[:, ::-1]
+    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
+        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
+        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
+    elif rule == "seism" and curve.blank is not None:
+        blank = np.atleast_2d(curve.blank)[:, start:]
+        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
+    # Stable: of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
+    order = recall.argsort(axis=1, kind="stable")
+    return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
@@ -438,7 +449,27 @@ def curve_scores(
     and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
-    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold, for OIS
+    scores: dict[str, Any] = {
+        "ods": best(curve, protocol.ods_rule),
+        "ois": _best_per_image(thresholds, matches, weights, protocol),
+        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
+        "n_images": weights.sum(axis=1),
+        "curve": curve,
+    }
+    return scores | recall_at_half(curve) if r50 else scores
+
+
+def _best_per_image(
+    thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
+) -> OperatingPoint:
+    """Compute the operating point at which each image uses its own best threshold (OIS).
+
+    The best threshold is that of the image's maximum F. The counts at these thresholds are summed
+    over images, and rates are computed from the sums. `matches` int (N, T, 4) are the counts of N
+    images, matched and all annotated pixels, matched and all predicted pixels; `weights` int (S, N)
+    tell how many times each image occurs in each of S samples.
+    """
+    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
@@ -450,14 +481,7 @@ def curve_scores(
     recall = divide(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = divide(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     f = harmonic_mean(precision, recall)
-    scores: dict[str, Any] = {
-        "ods": best(curve, protocol.ods_rule),
-        "ois": OperatingPoint(threshold=None, recall=recall, precision=precision, f=f),
-        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
-        "n_images": weights.sum(axis=1),
-        "curve": curve,
-    }
-    return scores | recall_at_half(curve) if r50 else scores
+    return OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
 
 
 class BoundaryScore(Score):

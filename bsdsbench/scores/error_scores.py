@@ -47,7 +47,9 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         corrected; the mean over those curves that have ground truth
     """
     thresholds, n_images = stack["thresholds"], len(stack["matches"])
-    sums: dict[str, F8] = {}  # over the images of each sample: name -> (S, curves, T, columns)
+    # Counts summed over the images of each sample: name -> (S, curves, T, columns), with a single
+    # curve if the stack has no axis for curves
+    sums: dict[str, F8] = {}
     for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
         # "agreement_pixels" do not depend on the threshold, and are repeated for all of them
         n_rows, n_columns = thresholds.size, stack[name].shape[-1]

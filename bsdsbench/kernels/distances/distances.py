@@ -124,8 +124,8 @@ def _find_corners(padded, window, label, rows, cols, code):
 def _sort_by_label(sites: I4, n: int) -> Outlines:
     """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
-    sites (3 or 4, sites): the label of each site, 0 .. n - 1, its row, its column and, of a corner,
-        its code.
+    sites (3 or 4, sites): one column for each site. Row 0 has its label, 0 .. n - 1, rows 1 and 2
+        its row and column in the image, and row 3, only of corners, its code.
     """
     label, numbers = sites[0], sites[1:]
     if n == 1:

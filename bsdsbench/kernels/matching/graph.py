@@ -306,7 +306,7 @@ class Arena(NamedTuple):
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
-    """Allocate the array for the edges of one side (vertex set).
+    """Allocate an arena, the array for the edges of one side (vertex set).
 
     n_vertices, n_opposite: number of vertices of this side and of the other side.
     n_offsets: upper bound for the number of pixels within the radius of a pixel.

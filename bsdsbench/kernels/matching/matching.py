@@ -120,7 +120,9 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     lowest threshold has more than 1.5 times as many pixels as an average annotator's, so that many
     have no mate; and the radius is below 8 px.
 
-    added: see `MapChanges`.
+    added bool (changes,): for each change of the predicted map as the threshold falls, True if a
+        pixel enters it, and False if it leaves.
+    truth: the annotators' maps, from `prepare_truth`.
     """
     n_entering = int(np.count_nonzero(added))
     n_leaving = added.size - n_entering
@@ -137,8 +139,9 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     bmap, gt (H, W): the predicted map and the annotator's map.
     max_dist_px: the largest distance between the pixels of a pair, in pixels.
-    annotator: the annotator's index. It selects the pseudo-random numbers that break ties between
-        matchings of equal cost, the same as in `match_steps`.
+    annotator: the annotator's index, 0 for the first. It selects the pseudo-random numbers that
+        break ties between matchings of equal cost. `match_steps`, which counts the matched pixels
+        of several annotators, uses the same numbers.
 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched predicted pixels
     in ascending order, and row 1 has the flat indices of their mates.

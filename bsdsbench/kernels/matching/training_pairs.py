@@ -103,9 +103,11 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Insert the vertices `order`, uint32, of a side into an empty matching one by one.
+    """Insert vertices into an empty matching one by one.
 
-    `order` is overwritten. The vertices of both sides receive their mates.
+    order uint32: the vertices of `side` to insert; overwritten.
+    side, opposite: the two vertex sets of the graph. Their vertices receive their mates.
+    geometry, work: the constants for finding and weighting edges, and work space.
     """
     clear_matching(side, _ZERO)
     clear_matching(opposite, _ZERO)

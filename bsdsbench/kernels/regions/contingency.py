@@ -101,8 +101,10 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     """Count the pixels of each pair of values (pred, gt), until the table of pairs is full.
 
+    pred, gt int64 (N,): the values of the N pixels in the two maps.
     n: number of pairs known on entry.
-    pairs int64 (3, capacity): the table of `ValuePairs`.
+    pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
+        pixels of pair k.
     slots int32 (a power of two,): the hash table: the index of a pair, or -1.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
 
@@ -343,7 +345,10 @@ def squares_and_bits(area):
 
 
 class _Regions(NamedTuple):
-    """The regions of one segmentation, and their classification as objects or parts."""
+    """The regions of one segmentation, and their classification as objects or parts.
+
+    Only candidates (regions that are allowed to count) are classified and receive credit.
+    """
 
     area: I8  # (regions,) in pixels
     is_candidate: Bool
@@ -398,7 +403,7 @@ def _classify(table, pred, gt):
     """Classify the regions of two segmentations as objects, parts or neither by their overlaps.
 
     table: Cells. Its rows are the regions of `pred`, its columns those of `gt`.
-    pred, gt: _Regions. Their arrays `classes` and `covered` are 0 on entry, and are filled.
+    pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, are filled.
 
     A region lies almost entirely in another if at least 0.9 (GAMMA_OBJECT) of its area does. Two
     candidates are objects if each lies almost entirely in the other. A candidate is a part if it
