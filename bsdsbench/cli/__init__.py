@@ -47,13 +47,19 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line and exit. Failures are reported in one line."""
-    # Collecting the objects that imports allocate, above 100,000, takes 1/7 of a short run
+    """Run the command line and exit. Failures are reported in one line.
+
+    The exit status is 0 for success, 1 if a check failed, 2 for invalid input and for an unexpected
+    error, whose traceback is written to a file, and 130 if interrupted.
+    """
+    # Imports allocate many long-lived objects: numba's and matplotlib's alone above 100,000.
+    # Garbage collecting them takes 1/7 of a short run.
     gc.set_threshold(500_000)
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
-    write_setting = partial(as_flag, command_name=command_name)  # as messages suggest settings
+    # Messages suggest settings as flags of this command
+    write_setting = partial(as_flag, command_name=command_name)
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
@@ -119,6 +125,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
     ) -> None:
+        """Print an InputWarning in one line, and any other warning as Python does by default."""
         if isinstance(message, InputWarning):
             say(f"warning: {message.problem.line(write_setting)}")
         else:
@@ -129,7 +136,10 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 
 
 def _write_temporary(lines: Sequence[str]) -> str:
-    """Write lines to a new file in the folder for temporary files, and return its path."""
+    """Write lines to a new file bsdsbench_*.txt in the folder for temporary files; return its path.
+
+    The file is kept when the command ends.
+    """
     import tempfile
 
     settings: Any = {"prefix": "bsdsbench_", "suffix": ".txt", "errors": "backslashreplace"}

@@ -94,7 +94,10 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
 
 
 def _write_check(checked: GateResult, args: _CheckArguments) -> None:
-    """Write a check to the files of --junit and --summary, then print it as text or JSON."""
+    """Write a check to the files of --junit and --summary, then print it as text or JSON.
+
+    With --quiet, the text has only the scores that failed. Notes go to standard error.
+    """
     quiet = click.get_current_context().params["quiet"]
     if args.junit:
         write_atomic(Path(args.junit), checked.to_junit())
@@ -118,8 +121,8 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
     """Parse the values of --tolerance into {score: tolerance}.
 
-    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score. Text
-    that is no number, such as "5%", is validated when it is used.
+    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
+    Numbers become floats. Any other text, such as "5%", is kept, and validated when it is used.
     """
     from bsdsbench.results.score_names import full_name
 
@@ -272,7 +275,11 @@ def protocols_command(
 
 
 def _print_presets_and_tasks(protocols: Sequence[Protocol], listed_tasks: Sequence[Task]) -> None:
-    """Print three lists: the presets with what they change, the fields of a protocol, the tasks."""
+    """Print three lists: the presets (`protocols`), the fields of a protocol, and the tasks.
+
+    A preset is described by the first phrase of its file's comment, and by the fields whose values
+    differ from those of the preset bsds500.
+    """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_text
 

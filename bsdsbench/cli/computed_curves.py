@@ -75,9 +75,11 @@ class NamedCurve(NamedTuple):
 
 
 def compute_curves(args: CurvesArguments) -> list[NamedCurve]:
-    """Compute the curves of the files, then those given by points, with the names in --names.
+    """Compute the curves of the files, then those given by points.
 
-    Of two curves "x", one is renamed to "x (2)".
+    They have the names in --names or, if it is not given, their own: those of the files, or
+    "points". If an earlier curve has the same name, the position of the curve is appended, as in
+    "x (2)".
     """
     curves = _curves_of_files(args) + _curves_of_points(args)
     names = [*args.names] if args.names else [curve.name for curve in curves]
@@ -93,7 +95,8 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
     Curves are named after the files without folder and suffix or, if two such names are equal, by
-    the paths. Warnings and errors are printed with the path, identical warnings once.
+    the paths. Identical warnings are printed once per file. Raises DataError, which names the file,
+    if a file or its labels cannot be used.
     """
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
@@ -120,17 +123,18 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, all axes have the same points, at quantiles of the scores, and the labels and
-    scores are not kept in `NamedCurve.sample`. A row of the file then is one instance, and its
-    label a positive share from 0 to 1; or with --instance-count, it stands for several instances,
-    and its label is the number of positive ones.
+    With --quantiles, the curve has points at quantiles of the scores, and the same points are used
+    on all axes. The labels and scores are then not kept in `NamedCurve.sample`. A row of the file
+    is one instance, and its label is its positive share, from 0 to 1; but with --instance-count, a
+    row stands for several instances, and its label is the number of positive ones.
     """
     all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
         if args.instance_count is not None and (sample.labels < 0).any():
             raise DataError("labels below 0, expected the number of positives in each row")
-        # A number for all rows, or the column of the file that has one for each
+        # The number of instances in all rows or, if --instance-count is the name of a column of the
+        # file, in each row: `sample.counts` then has the values of that column
         instances: Any = args.instance_count if sample.counts is None else sample.counts
         options = keywords_of(args, ("num_thresholds", "strict"))
         curve = threshold_curve(sample.labels, sample.scores, instance_count=instances, **options)
@@ -182,7 +186,10 @@ def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
 
 
 def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments) -> None:
-    """Write a figure of all curves, side by side on the axes of --kind."""
+    """Write a figure of all curves to the file `target`.
+
+    It has a plot for each of the axes of --kind, side by side, in which all curves are drawn.
+    """
     from bsdsbench.plotting import plot_spaces
 
     drawn: dict[str, Any]
@@ -221,8 +228,13 @@ def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> No
 def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    The last tables show the areas under the ROC curves computed from labels and scores, with
-    confidence intervals, and their differences. A single curve has them only with --kind roc.
+    Points are listed for curves given by points or, with --steps, for all curves.
+
+    The last tables show the areas under the ROC curves with confidence intervals, and their
+    differences. They include the curves computed from labels and scores (`sample` is not None), and
+    are left out if there is no such curve or, unless --kind is roc, only one. They ignore options
+    that make the curves drop rows of the files, or give equal scores separate points; a note then
+    says how the areas are computed.
     """
     tables = [_summary_table(curves, args.kind, args.hull)]
     with_steps = [curve for curve in curves if args.steps or curve.is_given]
@@ -239,7 +251,8 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
         roc_tables = _roc_tables(samples, args.reading)
         if not is_shown:
             return tables
-        if args.ties != "merge" or args.include_inf is False:  # the curves lack rows of the files
+        # Equal scores have separate points (--ties sample), or rows are dropped (--exclude-inf)
+        if args.ties != "merge" or args.include_inf is False:
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
                 table.notes = [note]
@@ -250,8 +263,10 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    A cell is None if the curve lacks the number of its column. If `kind` is "both", headings begin
-    with the axes ("PR ap").
+    For curves computed from labels and scores, the numbers are those of _NUMBERS_OF_SAMPLES, such
+    as AP; for curves that have only points, those of _NUMBERS_OF_POINTS. A cell is None if the
+    curve lacks the number of its column. If `kind` is "both", headings begin with the axes ("PR
+    ap").
 
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
@@ -286,8 +301,11 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
-    """Return the table of all points of the curves, with thresholds, counts and rates."""
-    without_thresholds = all(curve.is_given for curve in curves)  # the user gave all points
+    """Return the table of all points of the curves, with thresholds, counts and rates.
+
+    The column of thresholds is left out if the user gave the points of all curves.
+    """
+    without_thresholds = all(curve.is_given for curve in curves)
     columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
     for curve in curves:
@@ -312,7 +330,9 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve]) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    There is a row for each pair of curves in each space of --kind ("ROC" or "PR").
+    There is a row for each pair of curves in each space of --kind ("ROC" or "PR"). Its cells are
+    the names of the two curves, the space, their relation, such as "x dominates" or "they cross",
+    and the points where they cross, or "-" if there are none.
     """
     rows = []
     for a, b in combinations(curves, 2):
@@ -336,10 +356,9 @@ def _crossings_table(curves: Sequence[NamedCurve]) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: AP and AUC computed in all known ways, with a column per curve.
 
-    A row is a way of a program or paper, such as "scikit-learn average_precision_score". Curves
-    that have only points, and no labels and scores (`sample` is None), allow other ways, so they
-    get a separate table. Raises DataError if the numbers of positives and negatives of such a curve
-    are unknown.
+    The ways are those of various programs and papers. Curves that have only points, and no labels
+    and scores (`sample` is None), allow other ways, so they get a separate table. Raises DataError
+    if the numbers of positives and negatives of such a curve are unknown.
     """
     areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[AreaRow]] = {}
@@ -354,36 +373,43 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
             counts = points.tp, points.fp, points.positives, points.negatives
             areas_of_points[curve.name] = point_areas(*counts)
     tables = []
-    for key, areas_of, attributes in (
-        (
-            "areas",
-            areas_of_samples,
-            ("points", "ties", "rule"),
-        ),  # of `AreaRow`, in the last columns
-        ("point_areas", areas_of_points, ("rule",)),
-    ):
-        headings = list(areas_of) if len(areas_of) > 1 else ["value"]
-        fields = [Field("number", "number")]
-        fields += [Field(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings)]
-        fields += [Field(attribute, attribute) for attribute in attributes]
-        rows = []
-        for in_one_way in zip(*areas_of.values(), strict=True):  # the areas of all curves
-            way = in_one_way[0]  # name and `attributes` are the same for all curves
-            texts = [getattr(way, attribute) for attribute in attributes]
-            rows.append([way.name, *(area.value for area in in_one_way), *texts])
-        if rows:
-            tables.append(Table(key, "", fields, rows))
+    if areas_of_samples:
+        tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
+    if areas_of_points:
+        tables.append(_table_of_areas("point_areas", areas_of_points, ("rule",)))
     return tables
+
+
+def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequence[str]) -> Table:
+    """Return a table of areas under curves: a row per way to compute the area, a column per curve.
+
+    The first column, "number", names the way, such as "scikit-learn average_precision_score".
+
+    key: the key of the table.
+    areas: name of a curve -> its areas, computed in the same ways and order for every curve.
+    columns: the attributes of `AreaRow` that are shown in the last columns, such as "rule".
+    """
+    headings = list(areas) if len(areas) > 1 else ["value"]
+    fields = [Field("number", "number")]
+    fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
+    fields += [Field(column, column) for column in columns]
+    rows = []
+    for areas_of_curves in zip(*areas.values(), strict=True):  # computed in the same way
+        values = [area.value for area in areas_of_curves]
+        way = areas_of_curves[0]  # name and `columns` are the same for all curves
+        rows.append([way.name, *values, *(getattr(way, column) for column in columns)])
+    return Table(key, "", fields, rows)
 
 
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
-    order if a file has none. Pairs with other ids, labels or clusters are left out and reported. If
-    an interval cannot be computed, the reason is printed, and [] is returned.
-
     samples: name of a curve -> labels and scores.
+
+    The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
+    order if a file has none. The table contains only pairs with the same ids, labels and clusters;
+    other pairs are reported on standard error. If an interval cannot be computed, the reason is
+    printed there, and [] is returned.
     """
     area_rows: list[list[Any]] = []
     pair_rows: list[list[Any]] = []

@@ -231,8 +231,9 @@ def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> N
 def _with_implied_options(args: CurvesArguments) -> CurvesArguments:
     """Return `args` with the options implied by --convention, --plot, --scale and quantile options.
 
-    Options that the user gave are not changed, but the value of --plot, such as "TPR over FPR", is
-    converted to its short form, such as "fptp".
+    For example, --scale implies --kind det, and --num-thresholds implies --quantiles. Options that
+    the user gave are not changed, but the value of --plot, such as "TPR over FPR", is converted to
+    its short form, such as "fptp".
     """
     from bsdsbench.curves.ranked import parse_variant
 
@@ -248,9 +249,9 @@ def _with_implied_options(args: CurvesArguments) -> CurvesArguments:
 
 
 def _convention_flags(args: CurvesArguments) -> list[str]:
-    """Return the options that --convention sets, with the values in use, which may be the user's.
+    """Return the options that --convention sets, such as ["--ties merge", "--include-inf"].
 
-    For example, ["--ties merge", "--include-inf"].
+    They have the values in use: an option that the user also gave has the user's value.
     """
     option_of_name = {param.name: param for param in click.get_current_context().command.params}
     flags = []

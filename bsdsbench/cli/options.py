@@ -23,6 +23,10 @@ from bsdsbench.runs.keywords import RunKeywords
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare a command-line option.
 
+    Use what is returned as the default value of a parameter of a command function, or as an
+    attribute of a class of `Options`. It is a function that takes the name of the parameter or
+    attribute and returns the `click.Option`.
+
     text: the help text.
     flags: the spellings of the option, such as "-o", "--out". Default: "--" and the name of the
         parameter, with hyphens for underscores.
@@ -37,7 +41,7 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Declare a command-line argument.
+    """Declare a command-line argument; what is returned is used like that of `add_option`.
 
     metavar: the name of the argument in the usage line. Default: the parameter name in upper case.
     settings: keywords of `click.Argument`.
@@ -58,7 +62,10 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the values of --published into keys; "list" alone prints all of them, and exits."""
+    """Split the values of --published at commas into keys, which are not checked here.
+
+    If the only key is "list", print all existing keys with their results, and exit.
+    """
     keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
@@ -286,6 +293,7 @@ class EvaluationOptions(Options):
     protocol: ProtocolOptions = options_of(ProtocolOptions)
     shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
     workers: int | None = run_option("workers")
-    # Not threads as in Python: child processes can import the command line's __main__
+    # Its default is "auto", not threads as in Python, because child processes can import the
+    # command line's __main__
     executor: str = run_option("executor", default="auto")
     fresh: bool = run_option("fresh")

@@ -163,7 +163,10 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Print the mean scores of methods (sets of runs), or write them to the file given with -o."""
+    """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
+
+    For each column in --by, another table shows the mean scores in each group of images.
+    """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
@@ -186,7 +189,11 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show how scores changed over the runs of --history and any runs given as arguments."""
+    """Show how scores changed over the runs of --history and any runs given as arguments.
+
+    The suffix of -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a
+    table. Without -o, the table is printed.
+    """
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")

@@ -12,6 +12,7 @@ import click
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     NMS_OF_PROTOCOL,
+    RunInputs,
     command,
     compile_first,
     keywords_of,
@@ -328,10 +329,33 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import DetectorOptions
+
+    inputs = _detector_inputs(args)
+    options = keywords_of(args, DetectorOptions.__annotations__)
+    with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
+        run = bb.run(
+            args.function,
+            str(inputs.images),
+            inputs.protocol,
+            inputs.metrics,
+            gt=inputs.gt,
+            progress=report,
+            **options,
+        )
+    _print_detector_run(run, args)
+    return report_left_out(run.failed, run.evaluation)
+
+
+def _detector_inputs(args: _RunArguments) -> RunInputs:
+    """Check the options of `run`, and determine its folders, metrics and protocol from them.
+
+    If maps will be scored, kernels that were never compiled are compiled now. Raises DataError if
+    the ground truth does not belong to the task.
+    """
     from bsdsbench.runs.sources import check_truth
 
     options = args.evaluation
-    _check_slicing(args.slicing, options.grouping)
+    _check_slicing(args.slicing, options.grouping)  # options such as --by, for tables of groups
     if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
@@ -343,19 +367,7 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
         check_truth(inputs.task, inputs.gt, inputs.protocol)
     if inputs.gt:
         compile_first(inputs.metrics, inputs.images, inputs.gt)
-    keywords = keywords_of(args, DetectorOptions.__annotations__)
-    with progress(options.name or args.function.rpartition(":")[2]) as report:
-        run = bb.run(
-            args.function,
-            str(inputs.images),
-            inputs.protocol,
-            inputs.metrics,
-            gt=inputs.gt,
-            progress=report,
-            **keywords,
-        )
-    _print_detector_run(run, args)
-    return report_left_out(run.failed, run.evaluation)
+    return inputs
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:

@@ -184,7 +184,11 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
 
 class Options:
-    """The values of a group of options. Each annotated attribute of a subclass declares one."""
+    """The values of a group of options.
+
+    Each annotated attribute of a subclass declares an option: it is a function from the name to a
+    click argument or option. An instance has the value of the option under the same name.
+    """
 
     def __init__(self, **values: object) -> None:
         """Set the values by name; None for those that are not given."""
@@ -207,7 +211,10 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click parameters that a command function or a class of options declares."""
+    """Make the click parameters that a command function or a class of options declares.
+
+    A parameter whose value is a class of `Options` stands for all parameters of that class.
+    """
     parameters: list[click.Parameter] = []
     for name, declaration in _declarations(owner).items():
         is_group = isinstance(declaration, type)
@@ -216,7 +223,12 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 
 
 def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command function, or a class of options, with its values of all that click parsed."""
+    """Call a command function with the values parsed by click, and return what it returns.
+
+    owner: the command function. In recursive calls it is the class of options of a parameter or
+        attribute, and its new instance, which is returned, is passed for it.
+    values: name of an option or argument -> value, for all options of the command.
+    """
     arguments = {}
     for name, declaration in _declarations(owner).items():
         is_group = isinstance(declaration, type)
@@ -236,7 +248,10 @@ def split_words(
 
 
 def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
-    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N."""
+    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
+
+    A shard evaluates every N-th image, beginning with image I.
+    """
     is_pair = re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text)
     number, n_shards = shard = tuple(map(int, text.split("/"))) if is_pair else (0, 0)
     if not 1 <= number <= n_shards:
@@ -245,7 +260,10 @@ def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[
 
 
 def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return {name: value} of options, also of nested ones: those in `names`, by default all."""
+    """Return {name: value} of an instance of `Options`, including those of nested instances.
+
+    names: the names to return; default: all. Unknown names are ignored.
+    """
     keywords: dict[str, Any] = {}
     for name, value in vars(args).items():
         if isinstance(value, Options):
@@ -264,7 +282,7 @@ def is_given(parameter: str) -> bool:
 def refuse_given(parameters: Collection[str], conflict: str) -> None:
     """Raise UsageError, "FLAG: cannot be combined with CONFLICT", if any of the options was given.
 
-    Names of parameters that the command lacks are ignored.
+    parameters: parameter names, such as "max_dist". Names that the command lacks are ignored.
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
@@ -294,6 +312,8 @@ def protocol_from(
     override single fields. A warning is given for those on which no score of the metrics depends.
 
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
+
+    Raises ProtocolError if a value is not valid for its field.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides

@@ -126,6 +126,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
+    # On all images and, with --by, in each slice: the images with one value of a grouping column
     comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
@@ -159,11 +160,16 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
 
 class _Compared(NamedTuple):
-    """The comparisons of runs or methods, on all images and on the slices (groups) of --by."""
+    """The comparisons of runs or methods.
+
+    on_all_images: the comparison on all images.
+    slices: name of a slice (group of images) of --by -> the comparison on its images.
+    slice_column: the grouping column of --by, or "" if --by is not given.
+    """
 
     on_all_images: Comparison | MethodComparison
-    slices: Mapping[str, Comparison | MethodComparison]  # by the name of the slice
-    slice_column: str  # the grouping column, "" without --by
+    slices: Mapping[str, Comparison | MethodComparison]
+    slice_column: str
 
 
 def _compare(
@@ -171,8 +177,10 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
+    If every method has only one run, these are compared as runs.
+
     options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
-    test: the test for p-values, a keyword of `bb.compare` alone.
+    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
