@@ -17,7 +17,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
@@ -120,17 +120,9 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
-    jackknives = []  # for each slice, its units and its scores without each of them
-    for number in range(len(groups.names)):
-        images = groups.images_of(number)
-        # The units of the slice, and for each of its images the position of its unit among these
-        slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
-        scores_without: dict[str, F8] = {}  # none if there is a single unit: no image would be left
-        if slice_units.size > 1:
-            in_slice = replace(run, records=[run.records[i] for i in images])
-            weighted_slice = WeightedRun(in_slice, run.metrics)
-            (scores_without,) = scores_of([weighted_slice], jackknife_weights(unit_of_image))
-        jackknives.append((slice_units, scores_without))
+    slice_images = [groups.images_of(number) for number in range(len(groups.names))]
+    # For each slice, its units and its scores without each of them
+    jackknives = [_leave_one_out(run, images, units) for images in slice_images]
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
@@ -139,8 +131,9 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         n_defined = np.count_nonzero(~np.isnan(values))
         mean_changes = np.zeros(whole_without.size)  # (units,): by leaving out unit u
         scores[score] = []
-        for value, (slice_units, scores_without) in zip(values.tolist(), jackknives, strict=True):
-            without = scores_without.get(score, np.full(slice_units.size, np.nan))
+        for value, jackknife in zip(values.tolist(), jackknives, strict=True):
+            slice_units = jackknife.units
+            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))
             # (units,): slice minus all, without unit u. Units of other slices change only "all"
             differences = value - whole_without
             differences[slice_units] += without - value
@@ -157,6 +150,30 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
             _jackknife_interval(mean - whole, means - whole_without, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
+
+
+class _Jackknife(NamedTuple):
+    """The scores on a slice without each of its k units (images or clusters) in turn."""
+
+    units: I8  # (k,): the indices of the units, ascending
+    scores: dict[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, because no image is left
+
+
+def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
+    """Score a run on a slice without each of the slice's units (images or clusters) in turn.
+
+    `images` has the indices of the slice's images in the run. `units` (N,) has the index of the
+    unit of each image of the run. A slice with a single unit has no scores, because leaving the
+    unit out leaves no image.
+    """
+    # The units of the slice, and for each of its images the position of its unit among these
+    slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
+    if slice_units.size == 1:
+        return _Jackknife(slice_units, {})
+    run_on_images = replace(run, records=[run.records[i] for i in images])
+    weighted = WeightedRun(run_on_images, run.metrics)
+    (scores,) = scores_of([weighted], jackknife_weights(unit_of_image))
+    return _Jackknife(slice_units, scores)
 
 
 def _jackknife_interval(

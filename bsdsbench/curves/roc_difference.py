@@ -82,8 +82,6 @@ def delong(
     >>> round(test.difference, 3), round(test.p, 3)
     (-0.167, 0.48)
     """
-    from scipy.stats import rankdata
-
     level = given_number(level, "level", 0, 1)
     if not 0 < level < 1:
         raise DataError(f"level {level!r}: expected a number between 0 and 1")
@@ -96,17 +94,9 @@ def delong(
         )
     # For both scores, the fraction of the negatives that score below each positive, (2, positives),
     # and of the positives that score above each negative, (2, negatives). An area is their mean
-    above, below = np.empty((2, n_positive)), np.empty((2, n_negative))
-    for k, (_, _, s) in enumerate(samples):
-        # The rank of a sample among all samples minus its rank in its own class is the number of
-        # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
-        # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts
-        # 1/2
-        ranks = rankdata(np.r_[s[positive], s[negative]])  # positives first
-        n_negatives_lower = ranks[:n_positive] - rankdata(s[positive])  # of each positive
-        n_positives_lower = ranks[n_positive:] - rankdata(s[negative])  # of each negative
-        above[k] = n_negatives_lower / n_negative
-        below[k] = 1 - n_positives_lower / n_positive  # all other positives score higher
+    placements = [_place_samples(s[positive], s[negative]) for _, _, s in samples]
+    above = np.array([placed.above for placed in placements])
+    below = np.array([placed.below for placed in placements])
     if clusters is None:  # the variances of two means, of positives and of negatives
         covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
     else:
@@ -130,6 +120,31 @@ def delong(
         p=p,
         covariance=covariance,
     )
+
+
+class _Placements(NamedTuple):
+    """How many scores of the other class each score is above, or below, as a fraction of them."""
+
+    above: F8  # (positives,): the fraction of the negatives that score lower
+    below: F8  # (negatives,): the fraction of the positives that score higher
+
+
+def _place_samples(positives: F8, negatives: F8) -> _Placements:
+    """Compare the score of each positive with those of all negatives, and the reverse.
+
+    Equal scores count half. The mean of either fraction is the area under the ROC curve.
+    """
+    from scipy.stats import rankdata
+
+    # The rank of a sample among all samples minus its rank in its own class is the number of
+    # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
+    # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts 1/2
+    ranks = rankdata(np.r_[positives, negatives])
+    n_negatives_lower = ranks[: positives.size] - rankdata(positives)  # of each positive
+    n_positives_lower = ranks[positives.size :] - rankdata(negatives)  # of each negative
+    above = n_negatives_lower / negatives.size
+    below = 1 - n_positives_lower / positives.size  # all other positives score higher
+    return _Placements(above, below)
 
 
 def _clustered_covariance(
