@@ -137,13 +137,6 @@ def compare(
         for a, b in permuted_pairs
     }
     differences = _test_differences(compared.differences, permutation_p, sampled, metrics)
-    # Name of an AP -> a note, if the curve of a run starts well above recall 0. The AP, the area
-    # under the curve, is too small if the part below the first recall counts as 0
-    late_starts = dict[str, str]()
-    for metric in metrics:
-        note = late_starts_note(evaluations, metric)  # "" if no curve starts well above recall 0
-        ap_names = [s for s in scores if note and s.startswith(f"{metric}.") and is_ap(s)]
-        late_starts |= dict.fromkeys(ap_names, note)
     # The smallest possible p-value: if even this is not significant, a note says so
     least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
     if pairs and least_p >= 1 - sampling.level:
@@ -157,13 +150,30 @@ def compare(
         images=_compare_images(metrics, sampled, sampling),
         test=test,
         notes=tuple(notes),
-        late_starts=late_starts,
+        late_starts=_late_starts(evaluations, metrics, scores),  # notes on AP
         signatures=tuple(str(run.signature) for run in evaluations),
         shown=tuple(default_scores(evaluations[0], scores, parts=True)),
         coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
         **compared.fields,
     )
+
+
+def _late_starts(
+    runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
+) -> dict[str, str]:
+    """Return notes on the runs whose precision-recall curve starts well above recall 0.
+
+    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
+    Returns a dict from the name of each AP of such a metric, such as "boundary.ap", to the note.
+    """
+    note_of_score = dict[str, str]()
+    for metric in metrics:
+        note = late_starts_note(runs, metric)  # "" if no curve starts late
+        if note:
+            ap_names = [s for s in scores if s.startswith(f"{metric}.") and is_ap(s)]
+            note_of_score |= dict.fromkeys(ap_names, note)
+    return note_of_score
 
 
 def _test_differences(
