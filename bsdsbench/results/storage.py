@@ -220,6 +220,7 @@ class Records:
             data, stored_hash = self.database.execute(query, (image_id,)).fetchone()
             if digest(data) == stored_hash:
                 record = unpack_record(data)
+                # The fingerprint is of everything on which the counts depend
                 if (record.image_id, record.fingerprint) == (image_id, self.fingerprints[image_id]):
                     return record
         return None

@@ -341,7 +341,7 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
     # Groups of metrics that read the files in the same way. Each image is read once per group.
     metric_groups: tuple[MetricGroup, ...] = attrs.field(init=False)
-    settings_hash: str = attrs.field(init=False)  # see `hash_settings`
+    settings_hash: str = attrs.field(init=False)  # hash of all settings on which counts depend
     # Metric of another package -> hash of its source files
     sources: Mapping[str, str] = attrs.field(init=False)
     # Fields of the protocol, and metrics with options in it, on which no score depends

@@ -151,6 +151,7 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     this takes too long, the label's remaining sites get their distances from a distance transform.
     """
     distance = np.full(a.rows.size, np.inf)
+    # The end of the sites of each label. `_search` lowers it to the end of those it searched
     searched_end = a.start[1:].copy()
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)  # work space
     a_sites, b_sites = (a.start, a.rows, a.cols), (b.start, b.rows, b.cols)
@@ -378,7 +379,9 @@ def count_near_pixels(changes, annotators, close, dy, dx, n_near, counts):
     The two maps are the prediction, binarised at each of n thresholds from the highest down, and
     the annotated map. Going from one threshold to the next is a step.
 
-    changes: the pixels that enter or leave the predicted map at each step, as `MapChanges`.
+    changes (start, pixel, added): the changes of the predicted map, which is empty at first. Change
+        c is of step k if start[k] <= c < start[k + 1]. Pixel pixel[c], a flat index, then enters
+        the map (added[c] is True) or leaves it.
     annotators int64 (H, W): number of annotators who marked each pixel.
     close bool (H, W): True if an annotator marked a pixel within the radius.
     dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).

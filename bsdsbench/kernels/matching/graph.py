@@ -528,7 +528,8 @@ def find_edges(vertex, side, opposite, geometry):
     header = n_used[0]
     side.nodes[vertex].edge_header = header
     end = header + ONE
-    # Row and column of the vertex in its tile, and the tile that is the first of the block
+    # Row and column of the vertex in its tile, and the tile that is the first of the block. (_SEVEN
+    # and so on are numbers of type uint64, because numba adds uint64 and int64 to a float64)
     row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN
     first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner
     # From here on, rows and columns are counted from the first pixel of the block, whose flat index

@@ -100,11 +100,14 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     """
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
     backwards = should_start_at_lowest_threshold(changes.added, truth)
+    # Only predicted pixels near an annotated one can be matched: keep the changes of these. To
+    # start at the lowest threshold, the complete predicted map comes first and the truth enters it
     steps = steps_within_reach(changes, truth, gt_enters=backwards)
     n_steps, n_annotators = changes.start.size - 1, len(truth.vertices.tiles)
     matched_gt = np.zeros(n_steps, np.int64)  # filled in place
     pred = match_all(steps, truth, np.arange(n_annotators), matched_gt)
-    # The counts of set bits are (1, 64 words); the last bits may be unused
+    # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
+    # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
     matched_pred = count_set_bits(pred.matched_bits)[0, :n_steps]
     if backwards:
         return MatchedPixels(matched_gt[::-1], matched_pred[::-1])

@@ -176,7 +176,7 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     sorts the triples by column, then by row, each time without changing the order of equal ones.
     """
     # The table in CSR form, with room for a cell per triple; the kernel fills the first n cells
-    indptr = np.zeros(n_rows + 1, np.int64)
+    indptr = np.zeros(n_rows + 1, np.int64)  # row r has the cells indptr[r] : indptr[r + 1]
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
     # Work space: the triples sorted by column, and where each column and row begins and ends
     by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
@@ -270,7 +270,7 @@ def overlap_sums(
     n_ann: number of annotators.
     """
     sums = OverlapSums(
-        best_gt=np.zeros(col_area.size),
+        best_gt=np.zeros(col_area.size),  # largest IoU of each annotated region
         covered_pred=0.0,  # a number, so the kernel returns it; it fills the arrays in place
         squares=np.zeros(n_ann, np.int64),
         largest_of_cols=np.zeros(n_ann, np.int64),
@@ -391,6 +391,7 @@ def fop_sums(
     almost entirely inside it; for a predicted region, the mean share over the annotators.
     """
     n_rows, n_cols = row_area.size, col_area.size
+    # The arrays of zeros, `classes` and `covered`, are filled by `_classify`
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
@@ -402,8 +403,10 @@ def fop_sums(
 def _classify(table, pred, gt):
     """Classify the regions of two segmentations as objects, parts or neither by their overlaps.
 
-    table: Cells. Its rows are the regions of `pred`, its columns those of `gt`.
-    pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, are filled.
+    table: Cells. Row r, a region of `pred`, has the cells indptr[r] : indptr[r + 1], each with its
+        column, a region of `gt`, and its number of pixels.
+    pred, gt: _Regions, with their areas in pixels and whether they are candidates. Their arrays
+        `classes` and `covered`, 0 on entry, are filled.
 
     A region lies almost entirely in another if at least 0.9 (GAMMA_OBJECT) of its area does. Two
     candidates are objects if each lies almost entirely in the other. A candidate is a part if it
