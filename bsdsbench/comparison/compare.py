@@ -322,7 +322,7 @@ def compare_sampled(
     for name, n in n_runs.items():
         times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
-    # Error classes, for example, have scores only in runs that counted them
+    # Scores that all runs have: error classes, for example, have some only where they were counted
     scores = tuple(shared_names(run.values for run in runs))
     of_runs, intervals, differences = {}, [], []
     ranks: dict[str, Ranks] = {}

@@ -296,7 +296,8 @@ def check(
         gated = [score for score in gated if score in scores_before]
     if not gated:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
-    # A mapping overrides the baseline's tolerances by score; a single one is for the other scores
+    # A mapping of scores overrides the baseline's tolerances, and scores in neither have TOLERANCE.
+    # A single tolerance is for the scores without one in the baseline
     given = tolerance if isinstance(tolerance, Mapping) else {}
     tolerance_of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)

@@ -450,13 +450,13 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
         x_name = "recall"
         precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
         x, y = check_columns("number", recall=recall, precision=precision)
-    if x.size and x[0] > x[-1]:
+    if x.size and x[0] > x[-1]:  # given from right to left
         x, y = x[::-1], y[::-1]
     if space == "roc":
         x, y = np.r_[0, x, 1], np.r_[0, y, 1]
     else:
-        has_tp = x > 0
-        x, y = x[has_tp], y[has_tp]
+        has_tp = x > 0  # recall is above 0
+        x, y = x[has_tp], y[has_tp]  # y is precision so far
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
         if lines == "straight":
@@ -464,6 +464,6 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
         else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
             y = np.r_[0, -x * (1 / y - 1)]
         x = np.r_[0, x]
-    if (np.diff(x) < 0).any() or x[-1] > 1:
+    if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0
         raise DataError(f"{x_name}: expected 0..1, not turning back")
     return _Polyline(x, y)

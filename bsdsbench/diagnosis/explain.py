@@ -262,7 +262,13 @@ def _pair_nearest(
 
 
 class Search:
-    """A search for the settings under which a run's scores equal the targets."""
+    """A search for the settings under which a run's scores equal the targets.
+
+    - run_counts: the run's counts of each image, in the order of `ids`
+    - run_scores: column key -> score of the run
+    - image_order: the indices of the images in the order of counting
+    - not_tried: the settings that were not counted on all images because time ran out
+    """
 
     def __init__(
         self,
