@@ -35,15 +35,14 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sanity
-from bsdsbench.runs.sources import FileItem
-from bsdsbench.runs.thumbnails import (
-    Thumbnail,
+from bsdsbench.runs.sanity import (
     Thumbnails,
     area_thumbnails,
     best_orientation,
     find_swaps,
     thumbnail,
 )
+from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import counted, grouped, listed
 
@@ -189,7 +188,7 @@ class ExaminedImage:
     # The flip or rotation with which the map fits the ground truth far better, in words, or ""
     orientation: str = ""
     # Of the map and of the ground truth, float32; None if one of them is constant
-    thumbnails: tuple[Thumbnail, Thumbnail] | None = None
+    thumbnails: tuple[F8, F8] | None = None
     maps: sanity.Look | None = None  # None unless the slow measurements were made
 
 

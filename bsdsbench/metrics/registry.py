@@ -302,7 +302,9 @@ def group_by_reading(
         content = metric.gt_kind, files.labels, files.pred_labels, files.void
         groups.setdefault(content, []).append(metric)
     first_group = next(iter(groups.values()))
-    first_group += [metric for metric in map(get, metrics) if metric not in deciding]
+    for metric in map(get, metrics):
+        if metric not in deciding:
+            first_group.append(metric)
     metric_groups = []
     for group in groups.values():
         files = group[0].files_read(group[0].options_of(protocol))

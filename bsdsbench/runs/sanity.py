@@ -22,21 +22,37 @@ from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.thumbnails import (
-    CLEARLY_BETTER,
-    Thumbnails,
-    area_thumbnails,
-    best_orientation,
-    block_means,
-    find_swaps,
-    thumbnail,
-)
+from bsdsbench.runs.areas import comparable_areas, is_dark_on_mask
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
+# The windows of `_smoothed` for the weights 1, 4, 6, 4, 1, and for the mean of 9 x 9 pixels, which
+# is subtracted because all images share a coarse layout
+_BLUR, _AROUND = ((2, 1),) * 4, ((3, 1), (3, 3))
+# These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
+# 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
+# ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
+_LEAST_FIT = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
+# Thumbnails of n random pixels hardly ever have a correlation above this value / sqrt(n), which is
+# five standard deviations of the correlation
+_FIT_OF_NOISE = 18.0
+# A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
+# least this many times that of the unflipped map with the ground truth of its own image
+CLEARLY_BETTER = 2.0
+# Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
+FLIPS = (
+    ("mirrored left to right", True, 3),
+    ("upside down", True, 1),
+    ("turned by 180 degrees", False, 2),
+    ("transposed", True, 0),
+    ("turned to the left", False, 1),
+    ("turned to the right", False, 3),
+    ("transposed and turned by 180 degrees", True, 2),
+)
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 _Mistake = tuple[str, Fix | None]  # its description, which completes "N maps ...", and a fix
 COVERED = "have ground truth in which most pixels are boundary (dark lines on white?)"
+_AREAS = {"mask", "labels"}  # parts of a ground truth that are areas instead of lines
 _CONTOUR = "--metrics contour scores masks"
 FILLED: _Mistake = ("have filled areas as ground truth, not lines", _CONTOUR)
 SWAPPED: _Mistake = ("fit the ground truth of another image", "check the names of the files")
@@ -46,8 +62,6 @@ RAW: _Mistake = ("have broad edges, whose precision is low without NMS", Setting
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
-_ROUNDING = 1e-9  # larger than the rounding errors of means of maps
-_DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD_EDGES = 0.95
@@ -102,7 +116,7 @@ def find_symptoms(
     orientation = "" if areas is None else best_orientation(areas.pred, areas.truth)
     if orientation:  # "" if it is right
         yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
-    if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
+    if "mask" in gt.parts and is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
     # `valid` is False for void pixels, such as those outside a field of view
@@ -130,47 +144,6 @@ def find_symptoms(
             yield "void", problem, fix
 
 
-def _is_dark_on_mask(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, least: float = 0
-) -> bool:
-    """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
-
-    The mean on the mask must be lower by more than _DARKER_BY, and that on the background must
-    exceed `least`. The result is False for other predictions, such as label maps, and if the sizes
-    differ. Void pixels are ignored.
-    """
-    if pred.kind == "soft":
-        values, inverts = pred.soft, protocol.invert
-    elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        values, inverts = pred.classes, False  # a mask: if so, it was inverted on reading
-    else:
-        return False
-    mask = gt.mask
-    background = ~mask & gt.parts.get("valid", np.True_)
-    n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
-    if values.shape != mask.shape or not n_object or not n_beside:
-        return False
-    white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
-
-    def mean_of(pixels: Bool) -> float:
-        mean = float(values[pixels].mean(dtype=np.float64)) / white
-        return 1 - mean if inverts else mean
-
-    total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
-    total = values.size - total if inverts else total
-    # Upper bounds of the mean beside the object save averaging parts of most maps
-    if total <= least * n_beside:
-        return False
-    on_object = mean_of(mask)
-    if on_object + _DARKER_BY > (total - on_object * n_object) / n_beside + _ROUNDING:
-        return False
-    beside = mean_of(background)
-    if on_object + _DARKER_BY >= beside or beside <= least:
-        return False
-    # A thin line may just miss the annotated one
-    return beside > 0.5 or not np.all((values == 0) | (values == white))
-
-
 def first_look(
     looks: Sequence[Look],
     protocol: Protocol,
@@ -192,8 +165,7 @@ def first_look(
     In addition, symptoms of single images are reported if most images have them, except the scale
     of depth maps, which affects few measures, and so are 16-bit maps that use at most 12 bits.
 
-    `unused` are the protocol fields that no metric of the run uses, `metrics` those whose symptoms
-    are looked for.
+    unused: protocol fields that no metric of the run uses. metrics: those whose symptoms count.
     """
     comparable = [look for look in looks if look.is_comparable]
     dark = [look for look in comparable if has_dark_boundaries(look.soft, look.truth)]
@@ -238,10 +210,8 @@ def first_look(
 
 
 class _CommonSymptoms(NamedTuple):
-    """What `find_symptoms` and `area_thumbnails` find in the first images."""
-
     ids_by_symptom: dict[Symptom, list[str]]
-    thumbnails: list[Thumbnails]
+    thumbnails: list[Thumbnails]  # those of `area_thumbnails`
 
 
 def _find_common_symptoms(
@@ -282,10 +252,14 @@ def _find_mistaken_files(
     """
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
     constant = list[str]()  # ids
+    first: Sequence[Map] = ()  # the maps of the first prediction
     n_same, are_all_empty = 0, True  # `n_same`: how many equal the first prediction
     for look in looks:
-        values, parts = _maps_of(look.pred), look.gt.parts
-        n_same += _are_equal(_maps_of(looks[0].pred), values)
+        parts, predicted = look.gt.parts, look.pred.parts[look.pred.kind]
+        # Label maps for several thresholds are a tuple of maps
+        values: Sequence[Map] = predicted if isinstance(predicted, tuple) else (predicted,)
+        first = first or values
+        n_same += _are_equal(first, values)
         # The first of these that the ground truth has
         truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
         lowest = values[0].flat[0]
@@ -309,18 +283,12 @@ def _find_mistaken_files(
     return {}
 
 
-def _maps_of(pred: Prediction) -> Sequence[Map]:
-    """Return the map or, of label maps for several thresholds, the maps of a prediction."""
-    part = pred.parts[pred.kind]
-    return part if isinstance(part, tuple) else (part,)
-
-
 def _are_equal(maps: Sequence[Map], others: Sequence[Map]) -> bool:
     """Return True if two lists of maps are equal. Most maps already differ in every 16th row."""
-    return len(maps) == len(others) and all(
-        np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
-        for a, b in zip(maps, others, strict=True)
-    )
+    for a, b in zip(maps, others, strict=False):
+        if not (np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)):
+            return False
+    return len(maps) == len(others)
 
 
 def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
@@ -440,10 +408,9 @@ def evidence_of(
     if metric.reads == "classes" and isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
-            gt_evidence = gt_evidence | metric.label_evidence(gt.labels, options, truth=True)
+            gt_evidence |= metric.label_evidence(gt.labels, options, truth=True)
         if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
-            labels = metric.label_evidence(pred.classes, options, truth=False)
-            pred_evidence = pred_evidence | labels
+            pred_evidence |= metric.label_evidence(pred.classes, options, truth=False)
     return Sides(pred_evidence, gt_evidence)
 
 
@@ -467,7 +434,7 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     if (1 - sample_mean if inverts else sample_mean) < 0.25:
         return Values.LIGHT
     if "mask" in gt.parts:  # compare the object with the ground, whose mean must exceed `least`
-        is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
+        is_dark = is_dark_on_mask(pred, gt, protocol, least=0.5)
         return Values.DARK if is_dark else Values.LIGHT
     mean = float(values.mean()) / white
     if (1 - mean if inverts else mean) < 0.5:  # boundaries cover a small part of an image
@@ -514,3 +481,119 @@ def thickness(soft: F8) -> float:
         in_square = padded[:-1, :-1] | padded[1:, :-1] | padded[:-1, 1:] | padded[1:, 1:]
         fractions.append(in_square.sum() / strong.sum())
     return float(np.mean(fractions))
+
+
+class Thumbnails(NamedTuple):
+    image_id: str
+    pred: F8
+    truth: F8
+
+
+def area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
+    """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
+
+    They show the maps of `comparable_areas`. None if there are none.
+    """
+    areas = comparable_areas(pred, gt, protocol) if _AREAS & gt.parts.keys() else None
+    if areas is None:
+        return None
+    return Thumbnails(pred.image_id, thumbnail(areas.pred), thumbnail(areas.truth))
+
+
+def block_means(values: F8 | Bool) -> F8:
+    """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
+    side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
+    rows, cols = values.shape[0] // side * side, values.shape[1] // side * side
+    pixels: Map = values.view(np.uint8) if values.dtype == bool else values  # sums are at most 16
+    # Slices are added, because numpy's sums over short axes take five times as long
+    lines = pixels[0:rows:side, :cols]
+    for k in range(1, side):
+        lines = lines + pixels[k:rows:side, :cols]
+    sums = lines[:, ::side]
+    for k in range(1, side):
+        sums = sums + lines[:, k::side]
+    return np.asarray(sums / side**2)
+
+
+def thumbnail(values: F8 | Bool) -> F8:
+    """Reduce an (H, W) map to a small array of unit norm, so that maps can be compared quickly.
+
+    The map is downsampled and smoothed, and its local mean over 9 x 9 pixels subtracted.
+    The sum of products of two thumbnails is their correlation. That of a constant map is all zeros.
+    """
+    # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
+    small = _smoothed(block_means(values), _BLUR)
+    small = small - _smoothed(small, _AROUND)
+    norm = float(np.sqrt((small * small).sum()))
+    return small / norm if norm > 0 else small
+
+
+def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
+    """Smooth an (H, W) map along both axes, repeating the values at the border beyond it.
+
+    Each window (size, step) adds `size` values that are `step` apart; then the mean is formed.
+    """
+    sizes, steps = np.transpose(windows)
+    half, total_weight = int(((sizes - 1) * steps).sum()) // 2, int(sizes.prod())
+    for _ in range(2):  # smooth the columns and transpose, then the rows, which restores the shape
+        lines = values.take(np.arange(-half, len(values) + half), axis=0, mode="clip")
+        for size, step in windows:
+            n = len(lines) - (size - 1) * step
+            sums = lines[:n]
+            for k in range(1, size):
+                sums = sums + lines[k * step : k * step + n]
+            lines = sums
+        values = (lines / total_weight).T
+    return values
+
+
+def best_orientation(pred: F8, truth: F8) -> str:
+    """Return the name of the flip, such as "upside down", after which a map fits its truth best.
+
+    The fit is the correlation of two thumbnails (h, w), the sum of their products. A flip must fit
+    clearly better than the unflipped map, and better than random pixels would; otherwise, the
+    result is "".
+    """
+    unflipped_fit = float((pred * truth).sum())
+    noise = _FIT_OF_NOISE / math.sqrt(pred.size)
+    best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * unflipped_fit)
+    if best_fit >= 1:  # as much as a correlation can be
+        return ""
+    for name, transposes, quarters in FLIPS:
+        flipped = np.rot90(pred.T if transposes else pred, quarters)
+        if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
+            fit = float((flipped * truth).sum())
+            if fit > best_fit:
+                best, best_fit = name, fit
+    return best
+
+
+def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
+    """Find maps that were probably saved under the name of another image.
+
+    A map is reported if it and the ground truth of another image are each other's best match, and
+    they match clearly better than the map and the ground truth of its own image. The match is the
+    correlation of thumbnails, of which only those of the same shape are compared.
+
+    Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
+    fits. Two maps that were swapped with each other usually give two pairs.
+    """
+    swapped = []
+    by_shape: dict[tuple[int, ...], list[Thumbnails]] = {}
+    for image in thumbnails:
+        by_shape.setdefault(image.pred.shape, []).append(image)
+    for same_shape in by_shape.values():
+        if len(same_shape) == 1:
+            continue
+        preds = np.stack([image.pred for image in same_shape])  # (n, h, w)
+        truths = np.stack([image.truth for image in same_shape])
+        # (n, n): correlation, the sum of products, of each map (row) and each ground truth (column)
+        fits = np.tensordot(preds, truths, ((1, 2), (1, 2)))
+        # Two thumbnails of random pixels correlate by chance, less so if they have more pixels
+        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # a correlation that chance hardly exceeds
+        for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
+            is_mutual = fits[:, best].argmax() == k
+            least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
+            if best != k and is_mutual and fits[k, best] > least_fit:
+                swapped.append((same_shape[k].image_id, same_shape[best].image_id))
+    return swapped

@@ -168,7 +168,8 @@ class Table:
             columns = tuple(c.key for c in self.columns if c.key in keys)
             if columns:
                 all_notes.append(Note(text, columns, names_columns=True))
-        all_notes += [Note(note) if isinstance(note, str) else note for note in self.notes]
+        for other in self.notes:
+            all_notes.append(Note(other) if isinstance(other, str) else other)
         return all_notes
 
     @property

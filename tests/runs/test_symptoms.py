@@ -7,8 +7,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics.structures import CcqMetric
-from bsdsbench.runs import sanity
-from bsdsbench.runs.thumbnails import block_means, thumbnail
+from bsdsbench.runs import areas, sanity
+from bsdsbench.runs.sanity import block_means, thumbnail
 
 WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
@@ -95,5 +95,5 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         expected = on + 0.05 < off and off > needed
         n_dark += expected
         pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
-        assert sanity._is_dark_on_mask(pred, gt, protocol, least) == expected
+        assert areas.is_dark_on_mask(pred, gt, protocol, least) == expected
     assert 0 < n_dark < 40
