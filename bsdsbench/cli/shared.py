@@ -247,16 +247,17 @@ def split_words(
     return list(filter(None, words)) or None  # without empty words
 
 
-def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
     """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
 
     A shard evaluates every N-th image, beginning with image I.
     """
-    is_pair = re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text)
-    number, n_shards = shard = tuple(map(int, text.split("/"))) if is_pair else (0, 0)
+    number, n_shards = 0, 0  # refused, as is a text of another form
+    if re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text):
+        number, n_shards = map(int, text.split("/"))
     if not 1 <= number <= n_shards:
         raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
-    return shard
+    return number, n_shards
 
 
 def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
