@@ -109,16 +109,9 @@ class Layout:
                     sequences.add(sequence)
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
-        image_id = max(files, key=lambda i: len(files[i]))
-        names = []
-        for path in files[image_id]:
-            name, folder = id_of(path), show(path.parent.name)
-            if name == image_id:
-                names.append(f"{folder}/ID")
-            else:
-                with_id = name.replace(image_id, "ID", 1)
-                names.append(f"ID/{name}" if folder == image_id else with_id)
-        return cls(min(n_files), max(n_files), names[0], names[-1], len(sequences))
+        image_id = max(files, key=lambda i: len(files[i]))  # the image with the most files
+        first, *_, last = (_name_with_placeholder(path, image_id) for path in files[image_id])
+        return cls(min(n_files), max(n_files), first, last, len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -128,6 +121,14 @@ class Layout:
         types = {field.name: type(field.default) for field in fields(cls)}
         stored: dict[str, Any] = {name: values.get(name) for name in types}
         return cls(**stored) if all(isinstance(stored[n], types[n]) for n in types) else None
+
+
+def _name_with_placeholder(path: Path, image_id: str) -> str:
+    """Return a file's name with ID for the image id: "ID_1", "ID/NAME" or "FOLDER/ID"."""
+    name, folder = id_of(path), show(path.parent.name)
+    if name == image_id:
+        return f"{folder}/ID"
+    return f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
 
 
 class FilesOfSide(NamedTuple):
