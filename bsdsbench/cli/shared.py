@@ -205,9 +205,14 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
     A declaration is a function from the name to a click argument or option, or else a class of
     `Options` that stands for all of its own declarations.
     """
+    declarations = {}
     if isinstance(owner, type):
-        return {name: getattr(owner, name) for name in owner.__annotations__}
-    return {p.name: p.default for p in inspect.signature(owner).parameters.values()}
+        for name in owner.__annotations__:
+            declarations[name] = getattr(owner, name)
+    else:
+        for parameter in inspect.signature(owner).parameters.values():
+            declarations[parameter.name] = parameter.default
+    return declarations
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:

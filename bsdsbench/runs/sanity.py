@@ -259,11 +259,17 @@ def _find_mistaken_files(
         # Label maps for several thresholds are a tuple of maps
         values: Sequence[Map] = predicted if isinstance(predicted, tuple) else (predicted,)
         first = first or values
-        n_same += _are_equal(first, values)
+        is_same = len(values) == len(first)
+        for a, b in zip(values, first, strict=False):
+            # Most maps already differ in every 16th row
+            is_same = is_same and np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
+        n_same += is_same
         # The first of these that the ground truth has
         truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
         lowest = values[0].flat[0]
-        is_constant = _are_equal(values, [np.broadcast_to(lowest, m.shape) for m in values])
+        is_constant = True
+        for a in values:
+            is_constant = is_constant and bool((a[::16] == lowest).all() and (a == lowest).all())
         is_empty = is_constant and not lowest
         is_mistake = is_constant and not (is_soft and is_empty)
         if is_mistake and np.size(truth) and truth.min() < truth.max():
@@ -274,21 +280,13 @@ def _find_mistaken_files(
     fewest = max(2, len(looks) / 2 if is_soft else len(looks))  # half of soft maps are enough
     if len(constant) >= fewest and not is_reported:
         return {CONSTANT: constant}
-    is_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
-    if is_same and len({look.gt.fingerprint for look in looks}) > 1:
+    are_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
+    if are_same and len({look.gt.fingerprint for look in looks}) > 1:
         return {SAME: [look.pred.image_id for look in looks]}
     swaps = find_swaps(thumbnails)
     if 2 * len(swaps) > len(looks):
         return {SWAPPED: [f"{image_id} looks like {other_id}" for image_id, other_id in swaps]}
     return {}
-
-
-def _are_equal(maps: Sequence[Map], others: Sequence[Map]) -> bool:
-    """Return True if two lists of maps are equal. Most maps already differ in every 16th row."""
-    for a, b in zip(maps, others, strict=False):
-        if not (np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)):
-            return False
-    return len(maps) == len(others)
 
 
 def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
