@@ -219,6 +219,55 @@ class Metric(ABC, Generic[Opt]):
 
     Optional methods, such as drawing pixels, are typing protocols in `bsdsbench.metrics.optional`.
 
+    Attributes
+    ----------
+    name, title : str
+        The name, such as "boundary", and the heading of the metric's table.
+    version : int
+        Increased whenever the counts change. Images counted by another version are counted again.
+    reads : str
+        What the metric compares, a key of `READS`. It determines `gt_kind` and `pred_kinds`, the
+        kinds of ground truth and predictions.
+    segmentations, photo : bool
+        `segmentations`: True if the metric needs the annotators' segmentations, not only their
+        boundaries. `photo`: True if it uses the photo (`GroundTruth.photo`, None if missing).
+    columns : tuple of Column
+        All scores, in the order in which tables show them.
+    image_columns, part_columns : tuple of Column
+        The columns of the per-image table, and of the table of `parts`, such as classes. Images are
+        compared by the first of `image_columns`, whose default is the metric's first score alone.
+    numbers : tuple of Column
+        The scores that are numbers of objects, shown in a note under the table.
+    shared, ragged : tuple of str
+        `shared`: names of counts that are equal for all images, such as the thresholds. `ragged`:
+        names of counts whose length differs between images.
+    default_protocol : str or None
+        The preset to use by default; None if the user must name one.
+    options : type or None
+        The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
+        protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
+    void_option : str
+        The name of the option for the values of void pixels in ground-truth files, or "".
+    curved : bool
+        True if there is a single precision-recall curve: `scores` has the key "curve", and the
+        curve's scores ("ods" ...) beside it.
+    curve_paths : dict of str to tuple of str
+        If there are several curves: title of the curve -> path of its scores in `scores`.
+    cuts_at_thresholds : bool
+        True if soft maps are binarised at the thresholds of the protocol.
+    takes_masks : bool
+        True if a mask may replace a single annotator, as pixels are counted, not boundaries.
+    void : bool
+        True if the metric can leave out void pixels; otherwise, images with void pixels are errors.
+    uses : tuple of str
+        The protocol's fields that affect the scores. Signatures and captions show only these.
+    tolerance_scores : tuple of str
+        Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. If
+        empty, the metric does not allow several tolerances.
+    has_errors : bool
+        True if missed and false pixels can be counted by class of error. Then `count` accepts a
+        `counter` in place of `boundary_counts`, and `ERROR_COLUMNS` are added to `columns`.
+
     Examples
     --------
     >>> from bsdsbench.metrics import registry
@@ -226,58 +275,29 @@ class Metric(ABC, Generic[Opt]):
     ('soft', 'labels')
     """
 
-    #: The metric's name, such as "boundary"
     name: ClassVar[str]
-    #: The heading of its table
     title: ClassVar[str]
-    #: Increased whenever the counts change. Images counted by another version are counted again
     version: ClassVar[int] = 1
-    #: What the metric compares, a key of `READS`, which determines `gt_kind` and `pred_kinds`
     reads: ClassVar[str] = "annotators"
-    #: True if the metric needs the annotators' segmentations, not only their boundaries
     segmentations: ClassVar[bool] = False
-    #: True if it uses the photo (`GroundTruth.photo`, None if missing)
     photo: ClassVar[bool] = False
-    #: All scores, in the order in which tables show them
     columns: ClassVar[tuple[Column, ...]] = ()
-    #: The columns of the per-image table. Images are compared by the first; by default, the
-    #: metric's first score is the only one
     image_columns: ClassVar[tuple[Column, ...]] = ()
-    #: The columns of the table of `parts`, such as classes
     part_columns: ClassVar[tuple[Column, ...]] = ()
-    #: The scores that are numbers of objects, shown in a note under the table
     numbers: ClassVar[tuple[Column, ...]] = ()
-    #: Names of counts that are equal for all images
     shared: ClassVar[tuple[str, ...]] = ("thresholds",)
-    #: Names of counts whose length differs between images
     ragged: ClassVar[tuple[str, ...]] = ()
-    #: The preset to use by default; None if the user must name one
     default_protocol: ClassVar[str | None] = "bsds500"
-    #: The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
-    #: protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`
     options: ClassVar[type[Any] | None] = None
-    #: The name of the option for the values of void pixels in ground-truth files, or ""
     void_option: ClassVar[str] = ""
-    #: True if there is a single precision-recall curve: `scores` has the key "curve", and the
-    #: curve's scores ("ods" ...) beside it
     curved: ClassVar[bool] = False
-    #: If there are several curves: title of the curve -> path of its scores in `scores`
     curve_paths: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    #: True if soft maps are binarised at the thresholds of the protocol
     cuts_at_thresholds: ClassVar[bool] = False
-    #: True if a mask may replace a single annotator, as pixels are counted, not boundaries
     takes_masks: ClassVar[bool] = False
-    #: True if the metric can leave out void pixels; otherwise, images with void pixels are errors
     void: ClassVar[bool] = False
-    #: The protocol's fields that affect the scores. Signatures and captions show only these
     uses: ClassVar[tuple[str, ...]] = ()
-    #: Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. If
-    #: empty, the metric does not allow several tolerances
     tolerance_scores: ClassVar[tuple[str, ...]] = ()
-    #: True if missed and false pixels can be counted by class of error. Then `count` accepts a
-    #: `counter` in place of `boundary_counts`, and `ERROR_COLUMNS` are added to `columns`
     has_errors: ClassVar[bool] = False
-    #: The kind of the ground truth, and those of predictions, by `reads`
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
     # False if the metric uses only the boundaries of the annotators' segmentations

@@ -19,6 +19,18 @@ _FRACTION = 0.1  # a smaller distance is hardly in pixels; correspondPixels take
 class Match(ReadOnly):
     """A one-to-one matching of the pixels of two boundary maps.
 
+    Parameters
+    ----------
+    pred_match, gt_match : array
+        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map; -1 if the
+        pixel is not matched.
+    cost : int or float
+        The quantity that the official program minimises: the sum of round(100 distance) over the
+        pairs, plus C (n_pred + n_gt - n_matched), where C is ceil(100 * 100 * max_dist_px), but at
+        least 1. A match made by `assign` has the cost of the pairs alone.
+    n_matched : int
+        Number of pairs.
+
     Examples
     --------
     >>> import numpy as np
@@ -29,15 +41,10 @@ class Match(ReadOnly):
     (8, 8)
     """
 
-    #: (H, W), the flat (row-major) index of each pixel's partner in the other map; -1 without one
     pred_match: I8
-    #: The same for the other map
     gt_match: I8
-    #: The quantity that the official program minimises: the sum of round(100 distance) over the
-    #: pairs, plus C (n_pred + n_gt - n_matched), where C is ceil(100 * 100 * max_dist_px), but at
-    #: least 1. A match made by `assign` has the cost of the pairs alone
     cost: float
-    n_matched: int  #: Number of pairs
+    n_matched: int
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
