@@ -16,7 +16,7 @@ _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by 
 
 
 class Areas(NamedTuple):
-    """Two maps (H, W) of one image, whose correlation shows whether the prediction is turned."""
+    """Two maps of one image and the same shape, whose correlation shows if the first is turned."""
 
     pred: Map
     truth: Map
@@ -26,7 +26,8 @@ def comparable_areas(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> A
     """Return a prediction and the mask or labels of its ground truth as maps to be correlated.
 
     A soft map is returned itself, with the pixels of the truth that are not 0. Of a predicted mask
-    or label map and its truth, the outlines are returned. None if the two cannot be compared.
+    or label map and its truth, the outlines of the regions are returned. The result is None for
+    other predictions, if the truth has no mask or labels, and if the sizes differ.
     """
     truth = gt.parts.get("mask", gt.parts.get("labels"))
     if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
@@ -42,7 +43,7 @@ def comparable_areas(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> A
 
 
 def _outlines(labels: Map) -> Bool:
-    """Return a map (H, W) of the pixels on both sides of every outline of a label map."""
+    """Return a map (H, W), True at the pixels on both sides of every outline of a label map."""
     outlines = np.zeros(labels.shape, np.bool_)
     for pixel, neighbour in PIXEL_PAIRS:
         differs = labels[pixel] != labels[neighbour]
@@ -57,13 +58,15 @@ def is_dark_on_mask(
     """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
 
     The mean on the mask must be lower by more than _DARKER_BY, and that on the background must
-    exceed `least`. The result is False for other predictions, such as label maps, and if the sizes
-    differ. Void pixels are ignored.
+    exceed `least`. For a binary map, it must exceed 0.5, because a thin line may miss the annotated
+    one without being inverted. The result is False for other predictions, such as label maps, and
+    if the sizes differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
         values, inverts = pred.soft, protocol.invert
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        values, inverts = pred.classes, False  # a mask: if so, it was inverted on reading
+        # A mask, which has been inverted on reading if the protocol says so
+        values, inverts = pred.classes, False
     else:
         return False
     mask = gt.mask
@@ -74,12 +77,14 @@ def is_dark_on_mask(
     white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
 
     def mean_of(pixels: Bool) -> float:
+        """Return the mean of the pixels in [0, 1], inverted if the protocol inverts the map."""
         mean = float(values[pixels].mean(dtype=np.float64)) / white
         return 1 - mean if inverts else mean
 
     total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
     total = values.size - total if inverts else total
-    # Upper bounds of the mean beside the object save averaging parts of most maps
+    # The values beside the object sum to at most `total`, and to at most what the object leaves of
+    # it, void pixels included. These bounds of the mean save averaging parts of most maps
     if total <= least * n_beside:
         return False
     on_object = mean_of(mask)

@@ -86,6 +86,7 @@ class Look(NamedTuple):
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     """Prepare one image for the checks for mistakes such as inverted maps (`first_look`)."""
+    # A soft map beside a mask without boundaries is left out: it would be compared with boundaries
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2") and (gt.boundaries or "mask" not in gt.parts):
         soft = unit(pred.boundary_map())  # floats in [0, 1]
@@ -111,7 +112,7 @@ def find_symptoms(
     "outside" if nearly all that is annotated is void, "void" if a region probably is, and "volume"
     if the maps are probably slices. Metrics add symptoms with codes of their own.
 
-    areas: the `area_thumbnails` of the image. If they are None, "turned" is not looked for.
+    areas: thumbnails of map and truth (`area_thumbnails`). With None, "turned" is not looked for.
     """
     orientation = "" if areas is None else best_orientation(areas.pred, areas.truth)
     if orientation:  # "" if it is right
@@ -210,7 +211,7 @@ def first_look(
 
 
 class _CommonSymptoms(NamedTuple):
-    ids_by_symptom: dict[Symptom, list[str]]
+    ids_by_symptom: dict[Symptom, list[str]]  # the images that have the symptom
     thumbnails: list[Thumbnails]  # those of `area_thumbnails`
 
 
@@ -219,7 +220,8 @@ def _find_common_symptoms(
 ) -> _CommonSymptoms:
     """Find symptoms and thumbnails of the first images, until half of LOOKS images are sound.
 
-    A mistake in the others would not be reported, as this takes more than half of the images.
+    A mistake in the others would not be reported, as this takes more than half of the images. If a
+    metric raises DataError for an image, only the symptoms up to then are included.
     """
     n_sound = 0  # images without symptoms whose maps cannot fit another ground truth clearly better
     common = _CommonSymptoms({}, [])
@@ -233,7 +235,7 @@ def _find_common_symptoms(
             common.ids_by_symptom.setdefault(symptom, []).append(pred.image_id)
         if areas is not None:
             common.thumbnails.append(areas)
-            fit = float((areas.pred * areas.truth).sum())
+            fit = float((areas.pred * areas.truth).sum())  # correlation with its own ground truth
         n_sound += not symptoms and CLEARLY_BETTER * fit >= 1
     return common
 
@@ -446,8 +448,8 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
-    The mean of the blocks of pixels with a mark in `truth` (H, W) is compared with that of all
-    others; False if either are missing.
+    `truth` (H, W) is the number of annotators that marked each pixel. The mean of the blocks of
+    pixels with a mark is compared with that of all others; False if either are missing.
     """
     brightness = block_means(soft)
     is_marked = block_means(truth) > 0
@@ -483,14 +485,14 @@ def thickness(soft: F8) -> float:
 
 class Thumbnails(NamedTuple):
     image_id: str
-    pred: F8
-    truth: F8
+    pred: F8  # (h, w), a thumbnail of the predicted map
+    truth: F8  # (h, w), a thumbnail of its ground truth
 
 
 def area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
     """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
 
-    They show the maps of `comparable_areas`. None if there are none.
+    They show the maps of `comparable_areas`. None if the two cannot be compared.
     """
     areas = comparable_areas(pred, gt, protocol) if _AREAS & gt.parts.keys() else None
     if areas is None:
@@ -514,10 +516,10 @@ def block_means(values: F8 | Bool) -> F8:
 
 
 def thumbnail(values: F8 | Bool) -> F8:
-    """Reduce an (H, W) map to a small array of unit norm, so that maps can be compared quickly.
+    """Reduce an (H, W) map to a small array, so that maps can be compared quickly.
 
-    The map is downsampled and smoothed, and its local mean over 9 x 9 pixels subtracted.
-    The sum of products of two thumbnails is their correlation. That of a constant map is all zeros.
+    It is downsampled and smoothed, its local mean over 9 x 9 pixels is subtracted, and it is scaled
+    to unit norm, so that sums of products are correlations. Constant maps become all zeros.
     """
     # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
     small = _smoothed(block_means(values), _BLUR)
@@ -529,7 +531,7 @@ def thumbnail(values: F8 | Bool) -> F8:
 def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
     """Smooth an (H, W) map along both axes, repeating the values at the border beyond it.
 
-    Each window (size, step) adds `size` values that are `step` apart; then the mean is formed.
+    Each window (size, step) in turn sums `size` values `step` apart; their mean is formed last.
     """
     sizes, steps = np.transpose(windows)
     half, total_weight = int(((sizes - 1) * steps).sum()) // 2, int(sizes.prod())
@@ -571,7 +573,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
 
     A map is reported if it and the ground truth of another image are each other's best match, and
     they match clearly better than the map and the ground truth of its own image. The match is the
-    correlation of thumbnails, of which only those of the same shape are compared.
+    correlation of thumbnails of unit norm, of which only those of the same shape are compared.
 
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.
