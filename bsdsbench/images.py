@@ -143,7 +143,6 @@ class ImageParts:
 
         Python calls this only if the normal attribute lookup fails.
         """
-        # Python calls this only if the normal attribute lookup fails
         if name not in self.part_names:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]

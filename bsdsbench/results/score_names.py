@@ -235,10 +235,14 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     """
     if "all" in words:
         return tuple(known)
+    parsed = {name: score_name(name) for name in known}
+    chosen: list[str] = []
     for word in words:
-        if not names_meant([word], known):
+        meant = _scores_meant(word, parsed)
+        if not meant:
             raise unknown_score(word, known)
-    return tuple(names_meant(words, known))
+        chosen += meant
+    return tuple(dict.fromkeys(chosen))
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:

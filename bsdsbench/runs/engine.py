@@ -297,14 +297,14 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about mistakes in the first images. Returns True if their maps look inverted.
-
-    Raises DataError if the symptoms of a metric raise an unexpected exception.
-    """
+    """Warn about mistakes in the first images. Returns True if their maps look inverted."""
     try:
         warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
-    except Exception as error:
-        raise DataError(_describe_bug(error, plan)) from error
+    except Exception as error:  # from the symptoms of a metric, on which no count depends
+        fault = _describe_bug(error, plan)
+        if plan.on_error == "fail":
+            raise DataError(fault) from error
+        warnings = [InputWarning(fault)]
     for warning in warnings:
         warn(warning)
     return InvertedWarning in map(type, warnings)

@@ -63,6 +63,7 @@ def test_a_header_of_numbers_and_weights_are_said(read):
     with pytest.warns(InputWarning, match="'Model' is not used: the rows of x, y are pooled"):
         assert read("Model,label,score\nx,1,2\ny,1,3\nx,0,1\n") == [[1, 1, 0], [2, 3, 1]]
     assert read("Model,label,score\nx,1,2\nx,1,3\n") == [[1, 1], [2, 3]]
+    assert read("truth,model\n1,0.5\n0,0.2\n") == [[1, 0], [0.5, 0.2]]  # by their order
 
 
 def test_ids_are_distinct(tmp_path):
@@ -75,6 +76,10 @@ def test_ids_are_distinct(tmp_path):
     assert (ordered.ids, ordered.scores.tolist()) == (("x", "y"), [0.9, 0.1])
     path.write_text("image,label,score\nx,0,0.1\nx,1,0.9\n")
     assert read_scores(path).ids is None
+    path.write_text("method,label,score\nx,0,0.1\ny,1,0.9\n")
+    assert read_scores(path, cluster="method").clusters == ("x", "y")  # used: no warning
+    with pytest.warns(InputWarning, match="'method' is not used"):
+        assert read_scores(path).ids is None  # the names of methods are no ids
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.errors import InputWarning
 from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import areas, sanity
 from bsdsbench.runs.sanity import block_means, thumbnail
@@ -55,8 +56,12 @@ def test_a_transposed_map_beside_void_pixels_is_refused_for_its_size():
 
 def test_a_fault_of_a_search_is_one_line(monkeypatch):
     monkeypatch.setattr(CcqMetric, "symptoms", lambda *_: 1 // 0)
+    items = [(k, m.astype(float), m) for k, m in masks()]
     with pytest.raises(bb.DataError, match=r"^unexpected ZeroDivisionError: .*\(a bug in"):
-        bb.evaluate_items([(k, m.astype(float), m) for k, m in masks()], **ONE)
+        bb.evaluate_items(items, **ONE)
+    with pytest.warns(InputWarning, match=r"^unexpected ZeroDivisionError: .*\(a bug in"):
+        run = bb.evaluate_items(items, **ONE, on_error="skip")
+    assert len(run.records) == 5
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (3, 2), (41, 60), (203, 410)])

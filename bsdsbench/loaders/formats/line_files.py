@@ -51,7 +51,7 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
     if a coordinate is NaN or has an absolute value of FAR or more.
     """
     array = _find_numbers(arrays, name)
-    places = array[..., :2] if array.ndim == 3 or width == 2 else array
+    places = array[..., :2] if array.ndim == 3 or width == 2 else array  # no types and scores
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:

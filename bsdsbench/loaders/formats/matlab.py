@@ -242,8 +242,8 @@ class _Reader:
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)
-        # MATLAB's names have up to 63 characters and a zero
         is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
+        # MATLAB's names have up to 63 characters and a zero
         if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])

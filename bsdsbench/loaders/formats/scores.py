@@ -112,10 +112,14 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
     columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
     cluster_column = None if cluster is None else names.index(cluster)
-    known_names = (*_ID_NAMES, *_METHOD_NAMES)
-    text_columns = [k for k, name in enumerate(names) if name.lower() in known_names]
+    id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
+    method_columns = []  # those that nothing else is read from
+    for k, name in enumerate(names):
+        if name.lower() in _METHOD_NAMES and k not in (*columns, cluster_column):
+            method_columns.append(k)
+    text_columns = (*id_columns, *method_columns, cluster_column)
     # Index of a column -> its cells
-    texts: dict[int, list[str]] = {k: [] for k in (*text_columns, cluster_column) if k is not None}
+    texts: dict[int, list[str]] = {k: [] for k in text_columns if k is not None}
     values = array("d")  # of all rows, one after another; reshaped at the end
     for row in rows:
         if len(row) != len(names):
@@ -134,8 +138,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             expected = of_labels if is_label else _EXPECTED
             fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
             raise FaultError(fault) from None
-    for k in text_columns:
-        if names[k].lower() in _METHOD_NAMES and len(methods := sorted({*texts[k]})) > 1:
+    for k in method_columns:
+        if len(methods := sorted({*texts[k]})) > 1:
             fault = f"column {names[k]!r} is not used: the rows of {listed(methods, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
     table = np.array(values).reshape(-1, len(columns))
@@ -148,9 +152,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         scores=table[:, 1].copy(),
         counts=None if count is None else table[:, 2].copy(),
         clusters=None if cluster_column is None else tuple(texts[cluster_column]),
-        ids=next(
-            (tuple(texts[k]) for k in text_columns if len({*texts[k]}) == len(texts[k])), None
-        ),
+        ids=next((tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])), None),
     )
 
 
