@@ -312,12 +312,24 @@ def boundary_score(
 
 
 class MatchMaps(NamedTuple):
-    """Matched and unmatched boundary pixels of one image at one threshold, for overlays."""
+    """Matched and unmatched boundary pixels of one image at one threshold, for overlays.
 
-    true_pred: Bool  #: (H, W), predicted pixels that are matched with any annotator
-    false_pred: Bool  #: (H, W), all other predicted pixels
-    matched_gt: Bool  #: (A, H, W), the matched pixels of each of A annotators
-    missed_gt: Bool  #: (A, H, W), the unmatched pixels of each annotator
+    Parameters
+    ----------
+    true_pred : array
+        (H, W) bool, predicted pixels that are matched with any annotator.
+    false_pred : array
+        (H, W) bool, all other predicted pixels.
+    matched_gt : array
+        (A, H, W) bool, the matched pixels of each of A annotators.
+    missed_gt : array
+        (A, H, W) bool, the unmatched pixels of each annotator.
+    """
+
+    true_pred: Bool
+    false_pred: Bool
+    matched_gt: Bool
+    missed_gt: Bool
 
 
 def boundary_counts(
