@@ -252,7 +252,7 @@ def split_words(
     return list(filter(None, words)) or None  # without empty words
 
 
-def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
     """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
 
     A shard evaluates every N-th image, beginning with image I.

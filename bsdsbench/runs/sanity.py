@@ -451,8 +451,8 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     `truth` (H, W) is the number of annotators that marked each pixel. The mean of the blocks of
     pixels with a mark is compared with that of all others; False if either are missing.
     """
-    brightness = block_means(soft)
-    is_marked = block_means(truth) > 0
+    brightness = _block_means(soft)
+    is_marked = _block_means(truth) > 0
     if is_marked.all() or not is_marked.any():
         return False
     on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
@@ -500,7 +500,7 @@ def area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Th
     return Thumbnails(pred.image_id, thumbnail(areas.pred), thumbnail(areas.truth))
 
 
-def block_means(values: F8 | Bool) -> F8:
+def _block_means(values: F8 | Bool) -> F8:
     """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side * side, values.shape[1] // side * side
@@ -522,7 +522,7 @@ def thumbnail(values: F8 | Bool) -> F8:
     to unit norm, so that sums of products are correlations. Constant maps become all zeros.
     """
     # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
-    small = _smoothed(block_means(values), _BLUR)
+    small = _smoothed(_block_means(values), _BLUR)
     small = small - _smoothed(small, _AROUND)
     norm = float(np.sqrt((small * small).sum()))
     return small / norm if norm > 0 else small

@@ -9,7 +9,7 @@ import bsdsbench as bb
 from bsdsbench.errors import InputWarning
 from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import areas, sanity
-from bsdsbench.runs.sanity import block_means, thumbnail
+from bsdsbench.runs.sanity import _block_means, thumbnail
 
 WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
@@ -71,9 +71,9 @@ def test_thumbnails_are_means_of_blocks_without_those_of_their_surroundings(shap
     side = 4 if min(shape) >= 200 else min(2, *shape)
     rows, cols = shape[0] // side, shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side).mean((1, 3))
-    assert np.allclose(block_means(values), blocks, rtol=1e-14)
+    assert np.allclose(_block_means(values), blocks, rtol=1e-14)
     ones = np.round(values).astype(np.bool_)
-    assert np.array_equal(block_means(ones), block_means(ones.astype(float)))
+    assert np.array_equal(_block_means(ones), _block_means(ones.astype(float)))
     for axis in (0, 1):
         blocks = ndimage.correlate1d(blocks, np.array([1, 4, 6, 4, 1]) / 16, axis, mode="nearest")
     expected = blocks - ndimage.uniform_filter(blocks, 9, mode="nearest")
