@@ -237,9 +237,12 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
     """Add file names to an error that was raised by a function that knows only arrays.
 
-    In each of its problems, "prediction: " at the start is replaced by the file `pred`, and "ground
-    truth: " by the file `gt`. "ucm2: " is kept after the file `pred`. If there is none, the error
-    is returned as it is.
+    A problem (one line of the error) prints as "FILE: HAS, ...". If its text `has` begins with
+    "prediction: ", this is replaced by the file `pred`, and "ground truth: " by the file `gt`. With
+    pred = "a.png", "prediction: shape (2, 3)" becomes "a.png: shape (2, 3)". The array of a contour
+    map is called "ucm2: ", which is kept after the file: "a.mat: ucm2: ...".
+
+    Returns a new error of the same class or, if no problem changes, the error itself.
     """
     problems = list[Problem]()
     for problem in error.problems:
@@ -248,10 +251,12 @@ def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
             file = pred if side == "prediction" else gt
             problem = attrs.evolve(problem, file=file, has=has)
         elif side == "ucm2":
-            problem = problem.with_file(pred)
+            problem = problem.with_file(pred)  # unchanged if it has a file already
         problems.append(problem)
+    if problems == list(error.problems):
+        return error
     same_class = type(error)  # such as ShapeError, a child of DataError
-    return error if problems == list(error.problems) else same_class(problems=problems)
+    return same_class(problems=problems)
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:

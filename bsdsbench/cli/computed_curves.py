@@ -188,19 +188,24 @@ def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
 def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments) -> None:
     """Write a figure of all curves to the file `target`.
 
-    It has a plot for each of the axes of --kind, side by side, in which all curves are drawn.
+    It has a plot for each of the axes of --kind, side by side, in which all curves are drawn. With
+    --kind both, these are ROC and PR.
+
+    A curve (a NamedCurve) has the curves computed for these axes, `curves_by_axes`, for example
+    {"roc": ROCResult, "pr": PRResult}, and `points` (a CurvePoints), which with --between include a
+    point at each whole number of true positives.
     """
     from bsdsbench.plotting import plot_spaces
 
-    drawn: dict[str, Any]
-    if args.between:
-        drawn = {curve.name: curve.points for curve in curves}
-    else:
-        # With --kind both, the last curve is the PR curve, which can be converted to ROC
-        drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
-    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
-    options |= {"spaces": _AXES_OF_KIND[args.kind], "crossed": args.crossings}
-    plot_spaces(drawn, target, **options)
+    all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    drawn: dict[str, Any] = {}  # name in the legend -> curve, which is converted to all axes
+    for curve in curves:
+        if args.between:
+            drawn[curve.name] = curve.points
+        else:  # one curve serves for all axes: for --kind both the last, that is, the PR curve
+            drawn[curve.name] = curve.curves_by_axes[all_axes[-1]]
+    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))  # {name: value}
+    plot_spaces(drawn, target, spaces=all_axes, crossed=args.crossings, **options)
 
 
 def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> None:

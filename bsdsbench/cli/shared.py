@@ -314,12 +314,12 @@ def protocol_from(
     """Build the protocol described by the command-line options.
 
     It starts as the protocol of --signature or --protocol. If neither is given, it starts as the
-    default protocol of the first metric or, without metrics, as bsds500. The other options then
-    override single fields. A warning is given for those on which no score of the metrics depends.
+    default protocol of the first metric or, without metrics, as bsds500. Then --set FIELD=VALUE and
+    the options for single fields (--max-dist, --nms ..) change it. A warning is given for changes
+    on which no score of the metrics depends. Raises ProtocolError if a value is invalid.
 
+    options: the texts given by the user, such as options.max_dist = "0.01"; None if not given.
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
-
-    Raises ProtocolError if a value is not valid for its field.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -335,34 +335,35 @@ def protocol_from(
     elif start is None and metrics:
         start = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(start)
-    overrides = list(options.set or ())  # fields to change, as texts FIELD=VALUE
+    overrides = list(options.set or ())  # changes as texts FIELD=VALUE, parsed together below
     for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
         value = getattr(options, field)
         if value:
             overrides.append(f"{field}={value}")
     if options.no_thin:
         overrides.append("thin=false")
-    if options.nms:  # the name of a recipe, or NMS_OF_PROTOCOL for --nms without a name
+    if options.nms:
         overrides.append("nms=true")
-        if options.nms != NMS_OF_PROTOCOL:
+        if options.nms != NMS_OF_PROTOCOL:  # not --nms alone, but with a recipe's parameters
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
-        changes = parse_overrides(overrides)  # {field: value}
+        # Such as {"max_dist": 0.01, "options": {"depth": {"crop": 1}}}
+        changes = parse_overrides(overrides)
         registry.refuse_options_without_metric(changes, metrics)
         if "max_dist" in changes and changes.get("max_dist_px") is not None:
             raise click.UsageError("give --max-dist or --max-dist-px, not both")
         if options.thresholds:
-            # It was parsed only to refuse a second value by --set. The text itself is the value,
-            # because the field accepts more texts than --set
+            # It was parsed only to refuse a second value by --set. Now the field parses the text
+            # itself, because it accepts more texts than --set
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
         options_by_metric: Any = changes.get("options", ())
-        given = {*changes, *options_by_metric}  # names of fields and of metrics
-        only_describing = {"name", "version", "options"}
+        given = {*changes, *options_by_metric}  # such as {"max_dist", "options", "depth"}
+        only_describing = {"name", "version", "options"}  # of options, the metrics are checked
         unused = given & registry.unused_settings(metrics, protocol) - only_describing
         if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
-    return registry.complete_options(protocol)  # fills in the defaults of metric options
+    return registry.complete_options(protocol)  # with the defaults of metric options
 
 
 class RunInputs(NamedTuple):

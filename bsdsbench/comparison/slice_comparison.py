@@ -38,20 +38,23 @@ class RunsBySlice(NamedTuple):
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     """Restrict the runs to the images of each slice, a group in the column `by`.
 
-    The first run that has groups assigns images to slices, for all runs. Images that this run lacks
-    are dropped from the other runs. Raises DataError if it lacks the column, or per-image counts.
+    The slice of an image is taken from the first run that has columns of groups, and is used for
+    all runs. Images that are not in this run are left out of the other runs too. Raises DataError
+    if this run has no column `by`, or no per-image counts.
     """
     evaluations = as_runs(runs)
     with_groups = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
     with_groups.require_records()
     groups = partition(with_groups.records, by)
-    names = [groups.names[number] for number in groups.members]  # the slice of each image
+    # `members` has the number of each image's group, such as [0, 1, 1], and `names` its name
+    names = [groups.names[number] for number in groups.members]
     slice_of_image = dict(zip(with_groups.image_ids, names, strict=True))
     slices: dict[str, list[Evaluation]] = {}
     for name in groups.names:
         slices[name] = []
         for run in evaluations:
-            # Images that the run left out have no scores, so they belong to no slice: forget them
+            # Images that the run left out (no prediction, empty ground truth, failed) have no
+            # record, so their slice is unknown: no slice lists them
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if slice_of_image.get(r.image_id) == name]
             slices[name].append(replace(run, records=records, failed={}, provenance=origin))

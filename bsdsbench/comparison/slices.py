@@ -341,22 +341,29 @@ def _slice_table(
 def _means_of_few(
     slices: Sequence[Slices], scores_by_part: Mapping[str, Mapping[str, str]]
 ) -> list[Note]:
-    """Return a note for each macro mean over only some slices, as a slice without any object.
+    """Write a note for each macro mean that is taken over only some of the slices.
 
-    `scores_by_part` has the scores of the table: part, "" for overall scores -> key of the table's
-    column -> score. Columns with the same note share it.
+    The macro mean of a score leaves out slices (groups of images) on which the score is NaN, such
+    as a slice without any object. A note: "the macro mean is over 3 of 4 slices of METHOD PART."
+    Columns of the table with the same note share it.
+
+    slices: for each run, its scores on the slices: `scores` maps METRIC.SCORE or METRIC.PART.SCORE
+        to one SliceScore for each slice, which has the value and its interval in `score`.
+    scores_by_part: {part: {key of a column of the table: name of the score in it}}. The part is ""
+        for overall scores, otherwise for example a class.
     """
-    lines: list[tuple[str, str]] = []  # (text of a note, key of a column)
+    notes: list[tuple[str, str]] = []  # (text of a note, key of the column it is about)
     for of_run in slices:
-        for part, score_by_key in scores_by_part.items():
-            of_what = f"{of_run.name} {part}".rstrip()
-            for key, score in score_by_key.items():
+        for part, score_by_column in scores_by_part.items():
+            run_and_part = f"{of_run.name} {part}".rstrip()
+            for column, score in score_by_column.items():
                 on_slices = of_run.scores.get(score, ())
-                n_defined = sum(not np.isnan(number.score.value) for number in on_slices)
-                if 0 < n_defined < len(on_slices):
-                    over = f"{n_defined} of {len(on_slices)} slices of {of_what}"
-                    lines.append((f"the macro mean is over {over}.", key))
-    return [Note(line, tuple(keys), names_columns=True) for line, keys in grouped(lines).items()]
+                n_defined = sum(not np.isnan(on_slice.score.value) for on_slice in on_slices)
+                if 0 < n_defined < len(on_slices):  # if it is defined on none, there is no mean
+                    over = f"{n_defined} of {len(on_slices)} slices of {run_and_part}"
+                    notes.append((f"the macro mean is over {over}.", column))
+    columns_by_text = grouped(notes)  # text -> keys of the columns
+    return [Note(text, tuple(keys), names_columns=True) for text, keys in columns_by_text.items()]
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:

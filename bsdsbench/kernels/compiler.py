@@ -178,26 +178,28 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
 
 @global_compiler_lock
 def import_compiler() -> None:
-    """Make numba ready to compile: import and register its builtin functions.
+    """Make numba ready to compile: import and register the functions that kernels may call.
 
     This is done before the first compilation, because it takes long and a process that loads all
     its kernels from the disk does not need it. Further calls take almost no time.
-
-    The function `ensure_blas` is replaced during the import. It only checks that scipy is
-    installed, but imports scipy.linalg for that, which takes a tenth of a second.
     """
     from numba.np import linalg
 
-    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    # When numba's module `arraymath` is imported, it calls `ensure_blas` of the module `linalg`,
+    # which imports scipy.linalg only to see that it is there. This takes a tenth of a second, so
+    # the function does nothing during the import. Both modules then get the original function
+    original = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
     try:
         from numba.np import arraymath
 
-        arraymath.ensure_blas = ensure_blas  # which imported the replacement
+        arraymath.ensure_blas = original
     finally:
-        linalg.ensure_blas = ensure_blas
+        linalg.ensure_blas = original
+    # numba would also search all installed packages for extensions; `_compiling` prevents that
     with _compiling(KernelCode):
-        cpu_target.typing_context.refresh()
-        cpu_target.target_context.refresh()
+        cpu_target.typing_context.refresh()  # registers the types that functions return
+        cpu_target.target_context.refresh()  # registers the code of functions
 
 
 def compile_as(

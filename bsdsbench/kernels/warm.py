@@ -37,19 +37,30 @@ def compile_once() -> None:
 
 
 def _compile_matching() -> None:
-    """Compile the kernels that match pixels, by calling them. This is half of the work.
+    """Compile the kernels that match predicted with annotated pixels, by calling them once.
 
-    Their input is the smallest one: one step and one annotator, without any pixel. Its arrays have
-    the types of a real input, so that the kernels are compiled for these types.
+    numba compiles a kernel at its first call, for the types of the arguments, whatever their values
+    are. So the input is the smallest one with the types of a real input: a map of one pixel, which
+    is off, at one threshold and for one annotator. It has no pixel to match.
     """
     from bsdsbench.kernels.matching.graph import disk, number_vertices
     from bsdsbench.kernels.matching.matching import Steps, Truth, match_all
 
-    shape, bits = (1, 1), np.zeros((1, 1), np.uint64)  # a map of one pixel, which is off
-    vertices = number_vertices(bits[None], cols=1, reach=1)
-    start, nothing, no_flag = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
-    steps = Steps(start, nothing, no_flag, nothing, gt_enters=False, vertices=vertices)
-    truth = Truth(shape, vertices, disk(1.0, shape), drawn=bits, near=bits)
+    shape = (1, 1)
+    no_bits = np.zeros((1, 1), np.uint64)  # the map, with 64 pixels of a row in each word
+    # The pixels that are on, which is none, numbered as the vertices of a graph
+    vertices = number_vertices(no_bits[None], cols=1, reach=1)
+    no_vertex = np.zeros(0, np.uint32)
+    steps = Steps(  # the predicted map at one threshold: no vertex enters or leaves it
+        start=np.zeros(2, np.int64),
+        vertex=no_vertex,
+        enters=np.zeros(0, np.bool_),
+        present=no_vertex,
+        gt_enters=False,
+        vertices=vertices,
+    )
+    radius_of_1 = disk(1.0, shape)  # the pixels at most 1 px away
+    truth = Truth(shape, vertices, radius_of_1, drawn=no_bits, near=no_bits)
     match_all(steps, truth, annotators=np.zeros(1, np.int64), matched_gt=np.zeros(1, np.int64))
 
 

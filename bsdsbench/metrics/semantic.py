@@ -485,14 +485,22 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     ) -> ScoreTree:
         """Compute the boundary scores of each class, and their means over classes, for S data sets.
 
+        stack: the counts of N images for C classes: `matches` (N, C, T, 4), with 4 pixel counts at
+            each of T thresholds, and `counted`, bool (N, C), False if a class was skipped.
+        weights (S, N): how often each image occurs in each data set.
+
+        Returns:
+
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth, (S,)
         n_classes : number of these classes, (S,)
         per_class : class name -> scores of the class, NaN in data sets without the class
         over : number of classes in each mean, and number of all classes
         """
-        # Annotated boundary pixels (S, C), which are the same at each of T thresholds
-        n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])  # (N, C, T, 4)
-        is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
+        # The number of annotated pixels is the same at all thresholds: take that at the first
+        n_annotated = weighted_sum(weights, stack["matches"][:, :, 0, TOTAL_GT])  # (S, C)
+        is_annotated = n_annotated > 0
+        n_images = weighted_sum(weights, stack["counted"])  # (S, C)
+        # The scores of each curve, such as ods and ap; `curves` has one for each class
         per_class: Any = super().scores(stack, weights, protocol, opt)["per_class"]
         for k, (name, scores) in enumerate(per_class.items()):
             scores["n_images"] = n_images[:, k]
@@ -502,6 +510,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             of_classes = [value_at(scores, key) for scores in per_class.values()]  # (S,) each
             values[f"{key}_mean"] = np.array(of_classes).T  # (S, C), of which means are taken
         n_classes = is_annotated.sum(axis=1)
+        # Means over the classes that are not NaN, with "over", the number of classes in each mean
         return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:

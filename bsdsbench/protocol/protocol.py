@@ -416,12 +416,14 @@ class Protocol:
             changes["options"] = merged
         plain_name = self.name.removesuffix("*")
         starred = f"{plain_name}*"
-        # A star allows changed values; `__attrs_post_init__` removes it if nothing is changed
+        # `__attrs_post_init__`, called by `evolve`, refuses changed values under the plain name of
+        # a preset ("bsds500"), so the copy is named "bsds500*". It removes the star if the values
+        # are those of the preset. Other names are kept at first, so that an equal copy is found
         name = starred if plain_name in preset_names() else self.name
-        copy = evolve(self, **{"name": name, **changes})
+        copy = evolve(self, **{"name": name, **changes})  # a name in `changes` replaces it
         if "name" in changes or copy == self:
             return copy
-        return evolve(copy, name=starred)  # a name that is no preset's also gets a star
+        return evolve(copy, name=starred)  # for a preset, the star is removed again as above
 
     def to_mapping(self) -> dict[str, object]:
         """Return the fields as a dict of plain values. `from_mapping` converts it back."""

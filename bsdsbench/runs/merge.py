@@ -159,20 +159,23 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     The value is None if the property is unknown, as the columns of groups (scene, patient ..) of a
     run without images.
     """
-    detector = run.provenance.detector
-    count_names = None
+    detector = run.provenance.detector  # the function that made the maps; None if they were given
+    count_names = None  # metric -> names of its arrays of counts, such as "matches"
     if run.records:
         counts = run.records[0].counts  # their names are the same in all records of a run
         count_names = {metric: [*counts[metric]] for metric in run.metrics}
     return {
         "name": run.name,
         "protocol": run.protocol,
-        _COUNTED: count_names,
+        _COUNTED: count_names,  # the key is "set of metrics or classes of errors"
         "ground truth": run.provenance.truth,  # a hash of the files of all shards
         _GROUP_COLUMNS: group_columns(run.records) if run.records else None,
-        _PLUGIN_SOURCES: run.provenance.sources,
-        "known set": run.identity.like if run.identity else "",  # such as BSDS500's test set
+        _PLUGIN_SOURCES: run.provenance.sources,  # of metrics that are not in this package
+        # The published data set that the ground truth is like, such as BSDS500's test set, or ""
+        "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,  # a hash of the ids of all shards
+        # The function and the user's label of its maps. The other fields, such as the versions of
+        # Python, may differ between machines
         "detector": [detector.get(key) for key in ("function", "tag")] if detector else None,
     }
 

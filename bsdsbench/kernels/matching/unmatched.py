@@ -93,45 +93,49 @@ def agreement_of(truth: Truth) -> I8:
 
 
 def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
+    """Match predicted to annotated pixels at n thresholds, and record when each pixel is matched.
 
-    The states of a pixel (matched, false, missed near a false pixel) are recorded as bits, one for
-    each step, that is, for each threshold: step s is bit s & 63 of word s >> 6.
+    A pixel gets a row of uint64 words with a bit for each threshold: bit b & 63 of word b >> 6 is
+    set if the pixel is matched (or false, or missed near a false pixel) at threshold b. Threshold 0
+    is the highest or, if `backwards` is True in what is returned, the lowest.
 
     changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
-        farther than twice the tolerance from the ground truth may be missing.
+        farther than twice the tolerance r from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
+    surroundings: the pixels within 2r of annotated pixels, from `prepare_surroundings`.
     """
-    n_steps = changes.start.size - 1
+    n_steps = changes.start.size - 1  # one for each threshold
     words = (n_steps + 63) // 64
-    # It may be faster to start at the lowest threshold: the bits are then in reverse order
+    gt_pixel = truth.vertices.pixel  # flat indices of the annotated pixels, annotator by annotator
+    # From the lowest threshold to the highest, if this is likely to be faster
     backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
     steps = matching.steps_within_reach(changes, truth, gt_enters=backwards)
-    # Both arrays are filled by `match_all`
-    gt_bits = np.zeros((truth.vertices.pixel.size, words), np.uint64)
+    # Fill `matched_gt`, the number of matched annotated pixels at each threshold, and `gt_bits`,
+    # the thresholds at which each one is matched
     matched_gt = np.zeros(n_steps, np.int64)
-    annotators = np.arange(len(truth.vertices.tiles))
+    gt_bits = np.zeros((gt_pixel.size, words), np.uint64)
+    annotators = np.arange(len(truth.vertices.tiles))  # 0, 1 ..: `tiles` has a row for each
     pred = matching.match_all(steps, truth, annotators, matched_gt, gt_bits)
 
-    # The steps at which each predicted pixel is on. Row row_of[y, x] of `on_bits` is pixel (y, x)
+    # Fill `false_bits`, at first with the thresholds at which each predicted pixel is on, in row
+    # row_of[y, x] for pixel (y, x); and `n_within`, the number of pixels on within r and within 2r
     row_of = np.full(truth.shape, -1, np.int32)
-    on_bits = np.zeros((np.count_nonzero(changes.added), words), np.uint64)
+    most_pixels = np.count_nonzero(changes.added)  # a pixel may enter the map several times
+    false_bits = np.zeros((most_pixels, words), np.uint64)
     n_within = np.zeros((2, n_steps), np.int64)
     near = unpack(np.concatenate([truth.near, surroundings.near]), truth.shape[1])
-    within = near.reshape(2, -1)  # the pixels within r, and those within 2r, of the ground truth
-    _record_active_steps(changes, within, backwards, row_of.ravel(), on_bits, n_within)
-    # Fill `near_bits`, and remove the steps at which a predicted pixel is matched from `on_bits`,
-    # which leaves those at which it is false
-    lowest = 0 if backwards else n_steps - 1  # the step of the lowest threshold
+    within = near.reshape(2, -1)  # bool (2, H * W): the pixels within r, and those within 2r
+    _record_active_steps(changes, within, backwards, row_of.ravel(), false_bits, n_within)
+    # Remove the thresholds at which a predicted pixel is matched from `false_bits`. Fill
+    # `near_bits`: those at which a missed pixel has a false pixel in the disk of radius 2r
+    lowest = 0 if backwards else n_steps - 1  # the bit of the lowest threshold
     near_bits = np.zeros_like(gt_bits)
-    _record_near_steps(
-        truth.vertices.pixel, gt_bits, lowest, pred, row_of, on_bits, surroundings.half, near_bits
-    )
+    disk = surroundings.half  # the half width of each row of the disk
+    _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, false_bits, disk, near_bits)
     lowest_bit = gt_bits[:, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1)
     return PixelSteps(
         row_of=row_of,
-        false=on_bits,
+        false=false_bits,
         matched=pred.matched_bits,
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,

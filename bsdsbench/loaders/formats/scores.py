@@ -159,12 +159,19 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
     """Return the indices of the label column, the score column and, if given, the column `count`.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number. Labels
-    and scores are the columns with a name in _LABEL_NAMES and _SCORE_NAMES, in any case; if there
-    is none, they are the first and the second of two columns. Raises FaultError if one of these
-    columns, or the column `cluster`, is missing. A column of weights gives an InputWarning.
+    names: the cells of the first row, which is a header unless one of them is a number.
+    count, cluster: the names of further columns, or None. The column `cluster` holds text, which
+        is not read with the numbers, so its index is not returned.
+
+    The label column is the one called "label", "y_true" or another of _LABEL_NAMES; the score
+    column is called "score", "y_pred" or another of _SCORE_NAMES. If no name is one of these, they
+    are the first and the second of exactly two columns. For example, ("id", "score", "label")
+    gives [2, 1].
+
+    Raises FaultError if one of the columns is missing, or if there are several of labels or scores.
+    A column of weights gives an InputWarning.
     """
-    columns = [0, 1]
+    columns = [0, 1]  # without a header
     if any(map(_is_number, names)):
         if len(names) != 2:
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
@@ -175,9 +182,12 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
             columns = label_columns + score_columns
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
-            same = max(label_columns, score_columns, key=len)  # such as y_pred and y_prob
-            kept = "the score of the positive class" if same is score_columns else "the truth"
-            fix = f"keep one of {listed([names[k] for k in same])}: {kept}" if len(same) > 1 else ()
+            rivals, wanted = label_columns, "the truth"
+            if len(score_columns) > len(label_columns):  # such as y_pred and y_prob
+                rivals, wanted = score_columns, "the score of the positive class"
+            fix = []  # for a missing column, none is suggested
+            if len(rivals) > 1:
+                fix = [f"keep one of {listed([names[k] for k in rivals])}: {wanted}"]
             raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
     for name in (count, cluster):
         if name is not None and name not in names:

@@ -178,19 +178,23 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
         differ from their right, lower or lower-right neighbour) or "corner" (corners of pixels at
         which the contour passes).
 
-    Outside the image there is no label, except that "side" repeats the last row and column.
+    For a square of 2 x 2 pixels in the middle of a map, "rim" gives its 4 pixels, "side" the 5
+    pixels above and to the left of it and 3 of its own, and "corner" the 8 corners on its border.
 
-    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner"
-    a code for which of the 2 x 2 pixels around the point have the label.
+    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner" a
+    code for which of the 2 x 2 pixels around the point have the label: the sum of 8 (upper left), 4
+    (upper right), 2 (lower left) and 1 (lower right).
     """
     labels = labels.astype(np.int32)
-    # `corners` finds the 2 x 2 windows of pixels with several labels
-    if kind == "side":  # a window stands for its upper left pixel
+    # `corners` finds the 2 x 2 windows of pixels with several labels, as their upper left pixels
+    if kind == "side":  # repeating the last row and column draws nothing along the image's border
         repeated = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         return distances.corners(repeated, n_labels)
+    # Surround the map with "no label", so that an outline also passes along the image's border
     surrounded = np.pad(labels, 1, constant_values=-1)
     if kind == "rim":
         return distances.rims(surrounded, n_labels)
+    # The frame shifts the indices by 1: window (r, c) lies around the upper left corner of (r, c)
     return distances.corners(surrounded, n_labels)
 
 
