@@ -349,6 +349,8 @@ def score_tables(
     columns: the columns to show, by key or heading, or ["all"]. Default: the main columns.
     intervals: (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
         interval, which replaces the score.
+
+    Raises DataError if `columns` names a score that no table has.
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
