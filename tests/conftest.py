@@ -218,11 +218,11 @@ def counted_once(counts_made):
     count = BoundaryMetric.count
 
     def kept(self, pred, gt, protocol, opt, counter=None):
-        if counter or "soft" not in pred.parts:
+        if counter or "soft" not in pred.parts or "valid" in gt.parts:
             return count(self, pred, gt, protocol, opt, counter)
         drawn = tuple(boundaries.tobytes() for boundaries in gt.boundaries)
         rules = repr((attrs.astuple(protocol), opt))
-        key = pred.kind, gt.shape, pred.soft.tobytes(), drawn, rules
+        key = pred.kind, gt.shape, pred.soft.dtype, pred.soft.tobytes(), drawn, rules
         if key not in counts_made:
             counts_made[key] = count(self, pred, gt, protocol, opt)
         return counts_made[key]

@@ -175,6 +175,18 @@ def test_what_label_maps_show_of_wrong_options(pred, gt, causes):
     ] == causes
 
 
+def test_interpolated_labels_are_seen_where_void_divides_the_classes():
+    """A void pixel between two classes is no stripe of a label that lies between theirs."""
+    truth = np.tile([0, 0, 0, 2, 2, 2], (20, 5))
+    pred, valid = truth.copy(), np.ones(truth.shape, bool)
+    pred[:, 3::3] = 1
+    valid[:, 3::3] = False
+    maps = bb.Prediction("a", classes=pred), bb.GroundTruth("a", labels=truth, valid=valid)
+    at = ContourOptions(classes=("a", "b", "c"))
+    causes = [cause for cause, *_ in registry.get("contour").symptoms(*maps, Protocol(), at)]
+    assert causes == ["resized"]
+
+
 def square(at, size=4):
     mask = np.zeros((20, 30), np.uint8)
     mask[5 : 5 + size, at : at + size] = size > 0
