@@ -127,7 +127,8 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     within = near.reshape(2, -1)  # bool (2, H * W): the pixels within r, and those within 2r
     _record_active_steps(changes, within, backwards, row_of.ravel(), false_bits, n_within)
     # Remove the thresholds at which a predicted pixel is matched from `false_bits`. Fill
-    # `near_bits`: those at which a missed pixel has a false pixel in the disk of radius 2r
+    # `near_bits`, the thresholds at which a missed pixel has a false pixel in the disk of radius
+    # 2r; none for pixels that are matched at the lowest threshold
     lowest = 0 if backwards else n_steps - 1  # the bit of the lowest threshold
     near_bits = np.zeros_like(gt_bits)
     disk = surroundings.half  # the half width of each row of the disk
