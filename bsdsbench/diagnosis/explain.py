@@ -364,16 +364,20 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record a trial for each other way to compute scores from the same counts.
+        """Record, as a trial, each other way to compute the run's scores from the same counts.
 
-        A published number may differ from the run's score because it was computed by another rule
-        for ODS, OIS or AP, or is another column of the metric, such as "ece_mean" for "ece". A way
-        that changes no score with a target (a published number) is left out.
+        A trial is a possible reason why the run's scores differ from the published ones, which are
+        its targets (`self.targets`: name of a score, such as "ods" -> published number). Here the
+        reason is another rule for ODS, OIS or AP, or another column of the metric, such as
+        "ece_mean" for "ece". A way that changes no score with a target is left out.
 
-        setting : the change of a setting under which the images were counted, or NO_CHANGE
-        counts : the counts of all images under this setting
-        scores : the scores computed from these counts by the run's own rules
+        setting : the change of a setting under which the images were counted, such as another
+            tolerance, or NO_CHANGE for the run's own settings
+        counts : for each image, the counts under this setting, by name
+        scores : the scores computed from these counts by the run's own rules, by name
         """
+        # Each item has a label (the rule or column in words), `who` (the programs that use the
+        # rule, "" for a column) and `scores` (those that it changes)
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         other_rules = self._apply_other_rules(setting, counts)
         for other in (*other_columns, *other_rules):
@@ -382,9 +386,7 @@ class Search:
             # The comparison is False for NaN, an undefined score, which so counts as no change
             if not any(difference > ROUNDING_ERROR for difference in differences):
                 continue
-            # A trial has a kind, "reading" (a rule or column) or "setting", and `who`, the programs
-            # that do so
-            if setting is NO_CHANGE:
+            if setting is NO_CHANGE:  # kind of the trial: another reading of the same counts
                 self.record_trial(other.label, "reading", changed, who=other.who)
             else:  # two causes of a difference: the setting and the rule
                 label = f"{setting.label} + {other.label}"

@@ -80,28 +80,32 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     gt: bool of the shape of `values`, True for positives.
     thresholds (T,): ascending, T < 32768.
 
-    The counts are cumulative sums of one histogram over bins of the value, with positives and
-    negatives apart. A bin is a level (number of thresholds reached). Or, for floats, if [0, 1] can
-    be divided into buckets with at most one threshold, bin 2 b is the part of bucket b below its
-    threshold, and bin 2 b + 1 the part from it on.
+    Each pixel is counted once, in a histogram over bins of the value, positives and negatives
+    apart. The pixels that reach a threshold are those in its `first_bin` and all higher bins. With
+    thresholds [0.25, 0.5], for example, bin 0 has the values below 0.25, bin 1 those from 0.25 to
+    below 0.5, and bin 2 the others; the first bins are 1 and 2.
     """
+    # The thresholds as bytes are the key of cached tables
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
-    n_levels = thresholds.size + 1
-    first_bin = np.arange(1, n_levels)  # the lowest bin whose pixels reach each threshold
-    buckets = _buckets(key)
-    # A histogram has two columns per bin, and _LANES rows whose sum is the histogram
-    if flat.dtype.kind == "u":
+    n_levels = thresholds.size + 1  # the level of a pixel is the number of thresholds it reaches
+    first_bin = np.arange(1, n_levels)  # (T,), for bins that are levels
+    buckets = _buckets(key)  # n equal parts of [0, 1]; a float v is in bucket floor(v * n)
+    # The kernels fill `hist`, with the columns 2 * bin (negatives) and 2 * bin + 1 (positives).
+    # Successive pixels are counted in different rows, which is faster; the rows are summed below
+    if flat.dtype.kind == "u":  # a table has the level of each possible value
         hist = np.zeros((_LANES, 2 * n_levels), np.int64)
         _table_histogram(flat, mask, _lookup_table(flat.dtype, key), hist)
-    elif buckets.threshold is not None:
-        hist = np.zeros((_LANES, 4 * buckets.threshold.size), np.int64)
+    elif buckets.threshold is not None:  # (buckets,): no bucket has more than one threshold
+        # Bin 2 b has the values in bucket b below its threshold, and bin 2 b + 1 those from it on
+        hist = np.zeros((_LANES, 2 * 2 * buckets.threshold.size), np.int64)
         _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n), hist)
-        first_bin = 2 * buckets.of_threshold + 1
-    else:  # two thresholds in a bucket: count the levels themselves
+        first_bin = 2 * buckets.of_threshold + 1  # from the bucket of each threshold
+    else:  # thresholds too close for buckets: compute levels, and count these integers
         level = levels(flat, thresholds).view(np.uint16)
+        level_itself = np.arange(n_levels, dtype=np.int16)  # the table of the kernel
         hist = np.zeros((_LANES, 2 * n_levels), np.int64)
-        _table_histogram(level, mask, np.arange(n_levels, dtype=np.int16), hist)
+        _table_histogram(level, mask, level_itself, hist)
     n_in_bin = hist.sum(axis=0).reshape(-1, 2)  # (bins, 2): negatives, positives
     n_from_bin = np.cumsum(n_in_bin[::-1], axis=0)[::-1]  # in this bin and all higher ones
     n_negative, n_positive = n_from_bin[0]

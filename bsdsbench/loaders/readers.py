@@ -429,21 +429,27 @@ def _read_annotators(
 def parse_annotation(
     drawing: object, options: ReadOptions, what: str, file: str, is_logical: bool = False
 ) -> MaskRead:
-    """Convert the maps that one annotator drew to boundaries and regions.
+    """Convert the maps that one annotator drew to a boundary mask and a map of region labels.
 
-    `drawing` is a dict with the maps (H, W) Boundaries, Segmentation (region labels), or both, like
-    a struct of a BSDS .mat file. `what` and `file` name it and its file in errors.
+    drawing: a dict with "Boundaries" (H, W), "Segmentation" (H, W region labels), or both, like a
+        struct of a BSDS .mat file. A field that holds no numbers in the file, such as text, is
+        None.
+    options: how to binarise Boundaries, such as the threshold `cut` (None: one half), and
+        `inverted`, True if boundaries are dark.
+    what, file: the names of the drawing, such as "annotation 1", and of its file, for errors.
+    is_logical: True if 0 and 1 in Boundaries are truth values and not gray levels.
 
-    - Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values
-      and not gray levels. Without Boundaries, they are those of the regions, and FaultError is
-      raised if `options` inverts or thresholds values.
-    - Without Segmentation, the annotation has no regions.
+    Returns a MaskRead, with the fields mask (the boundaries), valid (False at void pixels, or
+    None), evidence (statistics of the map's values) and labels (the regions, or None).
+
+    Without Boundaries, the mask has the boundaries of the regions. Raises FaultError if both maps
+    are missing, or if `options` invert or threshold a drawing without Boundaries.
     """
     fields = drawing if isinstance(drawing, dict) else {}
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
     if drawn is None and labels is None:
         has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
-        if fields.keys() & {"Boundaries", "Segmentation"}:
+        if "Boundaries" in fields or "Segmentation" in fields:  # but its value is None
             has += " without numbers"
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
@@ -454,11 +460,15 @@ def parse_annotation(
         boundaries = np.ascontiguousarray(annotation.mask)
         return annotation._replace(mask=boundaries, labels=drawn_regions)
     if options.inverted or options.cut:
+        # A label is the number of a region and not a gray value. The error suggests, as its `fix`,
+        # to set the option back to this value
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
     regions = _to_labels(labels)
-    return MaskRead(seg2bdry(regions), None, Evidence(maps=1, file=file), regions)
+    # The evidence counts the map, and has no statistics of gray values, as labels are none
+    evidence = Evidence(maps=1, file=file)
+    return MaskRead(mask=seg2bdry(regions), valid=None, evidence=evidence, labels=regions)
 
 
 def join_annotations(

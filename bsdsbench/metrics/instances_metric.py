@@ -178,13 +178,19 @@ def _jaccard_sums(
 ) -> I8:
     """Return the numerators and the denominators of three Jaccard indices, int64 (2, 3), in pixels.
 
-    The numerator sums the intersections of paired objects. The denominator sums their unions, and
-    the areas of unpaired objects. The indices are
+    A numerator is the sum of the intersections of paired objects. The indices are
 
-    - AJI: each annotated object is paired with the predicted object of largest IoU
-    - AJI+: the pairs are `one_to_one`
-    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5;
-      the denominator is the number of pixels that are in any object of either map
+    - AJI: each annotated object is paired with the predicted object of largest IoU, which others
+      may share. The denominator is the sum of the unions of pairs, and the areas of unpaired
+      objects.
+    - AJI+: the same with the pairs `one_to_one`.
+    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5.
+      Further pairs with a smaller IoU count too. The denominator is the number of pixels that are
+      in any object of either map.
+
+    For example, [[2, 2, 2], [5, 5, 4]] if the annotated map is [1, 1, 1, 0] and the predicted one
+    [1, 1, 2, 2]. The objects 1 share 2 of 3 pixels, and the predicted object 2 is unpaired, of 2
+    pixels. Together the objects cover 4 pixels.
 
     shared, iou (G, P): the number of common pixels, and the IoU, of each of G annotated objects
         with each of P predicted objects.
@@ -199,18 +205,18 @@ def _jaccard_sums(
     for gt, pred in (largest_iou, one_to_one):
         has_overlap = shared[gt, pred] > 0  # objects without a common pixel are unpaired
         gt, pred = gt[has_overlap], pred[has_overlap]
-        inside = shared[gt, pred].sum()
+        intersections = shared[gt, pred].sum()
+        unions = gt_pixels[gt].sum() + pred_pixels[pred].sum() - intersections
         unpaired = np.delete(gt_pixels, gt).sum() + np.delete(pred_pixels, pred).sum()
-        joined = gt_pixels[gt].sum() + pred_pixels[pred].sum() - inside + unpaired
-        sums.append((inside, joined))
+        sums.append((intersections, unions + unpaired))
     # A pair with an IoU of at least 0.5 benefits by 1. The IoU terms add up to at most 1/2, so they
     # only break ties between assignments with equal numbers of such pairs
     most_pairs = max(min(iou.shape), 1)
     benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
-    pairs = _linear_sum_assignment()(benefit, maximize=True)
-    joined = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
-    sums.append((shared[pairs].sum(), joined))
-    return np.array(sums).T
+    pairs = _linear_sum_assignment()(benefit, maximize=True)  # min(G, P) pairs
+    in_any_object = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
+    sums.append((shared[pairs].sum(), in_any_object))
+    return np.array(sums).T  # two rows: numerators and denominators
 
 
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:

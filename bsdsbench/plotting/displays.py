@@ -108,28 +108,41 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Create the display of any curve object of this package without drawing it.
+        """Create the PR display of any curve object of this package without drawing it.
 
-        `name` is the text for the legend, and `arguments` are fields of the display. Curves of
-        labels and scores, and `CurvePoints` with known numbers of positives and negatives, are
-        drawn with TP and FP interpolated between their points, and their areas are the title.
+        `name` is the text for the legend. `arguments` are fields of the display, such as "title";
+        they replace those computed here. The line depends on the curve:
+
+        - of labels and scores (PRResult or ROCResult): TP and FP are interpolated between its
+          points, if its precision is TP / (TP + FP); the title has the AP and areas
+        - given points of a curve (CurvePoints) with known numbers of positives and negatives: TP
+          and FP are interpolated between them; the title has the area
+        - any other curve: its points are drawn as they are
         """
-        converted = to_space(curve, "pr")
+        converted = to_space(curve, "pr")  # a PRResult, CurvePoints or PRCurve (of a run)
         if isinstance(converted, PRResult):
+            # The title, and the points after interpolation
             arguments = {**_ranking_fields(converted), **arguments}
+            return super().from_curve(converted, name, **arguments)
+        # The area is NaN without the numbers of positives and negatives, which give TP and FP, and
+        # if the points are in no order that a line can follow
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
-        # There is an interpolated point at each whole TP. Multiplying all counts by the same number
-        # changes no rate, but gives at least _SMOOTH_POSITIVES of them: a smooth curve.
+        # `interpolate_pr` adds a point at each whole TP, so 4 positives would give a line of few
+        # points. With all counts times 125, rates are the same, but there are 500 whole TPs
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
-        interpolated = interpolate_pr(
+        line = interpolate_pr(
             scale * converted.tp, scale * converted.fp, scale * converted.positives
         )
-        title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
-        shown = {**interpolated._asdict(), "title": title, "auc": converted.area, **arguments}
-        display = super().from_curve(converted, name, **shown)
+        computed: dict[str, object] = {
+            "recall": line.recall,
+            "precision": line.precision,
+            "auc": converted.area,
+            "title": f"AUC (counts interpolated) {100 * converted.area:.1f} %",
+        }
+        display = super().from_curve(converted, name, **{**computed, **arguments})
         display.original_points = converted.recall, converted.precision  # marked by dots
-        display.number = "auc"  # in the legend
+        display.number = "auc"  # the field that the legend shows
         return display
 
     def _drawing(self) -> Drawing:

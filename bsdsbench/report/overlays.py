@@ -47,17 +47,22 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
     This is the run's first metric that matches boundaries and has a precision-recall curve. If
-    there is none, it is the first metric that can draw its pixels and interprets the files in the
-    same way as the run's first metric.
+    there is none, it is the first metric that classifies pixels by itself (DrawsPixels) and reads
+    the files in the same way as the run's first metric, because they are loaded in that way.
+    Another metric could have other void values, and would not draw the pixels that it counted.
     """
-    for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
-        if metric.has_errors:  # it matches boundaries, and can classify their errors
+    for name in registry.with_curve(run.metrics, run.protocol):
+        metric = registry.get(name)
+        # Metrics that match boundaries can count missed and false pixels by class of error
+        if metric.has_errors:
             return metric
+    # The kind of the predictions, such as "soft"; if not recorded, the usual kind of the metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    # Metrics are grouped by how they read the files; the first group is that of the first metric
-    readable = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
-    for metric in map(registry.get, run.metrics):
-        if metric in readable and isinstance(metric, DrawsPixels):
+    # Metrics of a group read the files in the same way; the run's first metric is in the first one
+    first_group = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0]
+    for name in run.metrics:
+        metric = registry.get(name)
+        if metric in first_group.metrics and isinstance(metric, DrawsPixels):
             return metric
     return None
 

@@ -254,15 +254,16 @@ def _count_all(
     """Count every image in parallel, store each new record, and check the maps of the first images.
 
     stored: the records of an earlier call, to which new ones are added; None to store nothing. An
-        image is not counted again if its stored record still fits its files and the settings.
+        image is not counted again (`unchanged`) if its record still fits its files and settings.
     total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
     images, n_done = _CountedImages(), 0
     looks = list[Look]()  # maps of the first LOOKS images, to be checked for mistakes
-    stores = stored is not None
+    # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
+    stores = stored is not None  # then workers also return each record as bytes, to be stored
     calls = (
-        _Call(item, plan, hashes.get(item.image_id, ""), k < LOOKS, stores)
+        _Call(item, plan, hashes.get(item.image_id, ""), sanity_check=k < LOOKS, serialise=stores)
         for k, item in enumerate(source)
     )
     with (
@@ -271,13 +272,13 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(outcomes, 1):
             image_id = call.item.image_id
-            kept = stored.load(image_id) if stored is not None and outcome.unchanged else None
-            if outcome.unchanged and kept is None:  # the stored record is damaged
+            reused = stored.load(image_id) if stored is not None and outcome.unchanged else None
+            if outcome.unchanged and reused is None:  # the stored record is damaged: count again
                 outcome = count(call.item, call.plan, serialise=True)
             if outcome.error:
                 images.errors[image_id] = outcome.error
-            elif kept is not None:
-                images.records.append(kept)
+            elif reused is not None:
+                images.records.append(reused)
                 images.n_kept += 1
             elif outcome.record is not None:
                 images.records.append(outcome.record)
@@ -287,11 +288,11 @@ def _count_all(
                 images.left_out.append(image_id)
             if outcome.look:
                 looks.append(outcome.look)
-            if n_done == LOOKS:
+            if n_done == LOOKS:  # warn now, and not only after the last image
                 images.warned_inverted = _warn_of_first(looks, plan)
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
-    if n_done < LOOKS:
+    if n_done < LOOKS:  # not yet checked, as there are fewer images
         images.warned_inverted = _warn_of_first(looks, plan)
     return images
 
