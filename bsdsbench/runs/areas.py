@@ -81,15 +81,16 @@ def is_dark_on_mask(
         mean = float(values[pixels].mean(dtype=np.float64)) / white
         return 1 - mean if inverts else mean
 
-    total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
-    total = values.size - total if inverts else total
-    # The values beside the object sum to at most `total`, and to at most what the object leaves of
-    # it, void pixels included. These bounds of the mean save averaging parts of most maps
-    if total <= least * n_beside:
-        return False
     on_object = mean_of(mask)
-    if on_object + _DARKER_BY > (total - on_object * n_object) / n_beside + _ROUNDING:
-        return False
+    # The values beside the object sum to at most what the object leaves of the sum of all, which
+    # includes void pixels. This bound of their mean saves averaging parts of most maps. A mask may
+    # have -1 where it is void, for which there is no such bound
+    if values.dtype.kind != "i" or values.min() >= 0:
+        total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
+        total = values.size - total if inverts else total
+        largest_mean = (total - on_object * n_object) / n_beside
+        if total <= least * n_beside or on_object + _DARKER_BY > largest_mean + _ROUNDING:
+            return False
     beside = mean_of(background)
     if on_object + _DARKER_BY >= beside or beside <= least:
         return False

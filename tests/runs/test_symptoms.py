@@ -102,3 +102,11 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
         assert areas.is_dark_on_mask(pred, gt, protocol, least) == expected
     assert 0 < n_dark < 40
+
+
+def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_object():
+    mask, valid = np.zeros((2, 12, 15), np.bool_)
+    mask[2:5, 2:6], valid[:8] = True, True
+    labels = np.where(valid, ~mask, -1).astype(np.int64)  # inverted, and -1 where it is void
+    pred, gt = bb.Prediction("a", classes=labels), bb.GroundTruth("a", mask=mask, valid=valid)
+    assert areas.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)
