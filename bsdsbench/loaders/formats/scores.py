@@ -113,10 +113,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
     cluster_column = None if cluster is None else names.index(cluster)
     id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
-    method_columns = []  # those that nothing else is read from
-    for k, name in enumerate(names):
-        if name.lower() in _METHOD_NAMES and k not in (*columns, cluster_column):
-            method_columns.append(k)
+    others = [k for k in range(len(names)) if k not in (*columns, cluster_column)]
+    method_columns = [k for k in others if names[k].lower() in _METHOD_NAMES]
     text_columns = (*id_columns, *method_columns, cluster_column)
     # Index of a column -> its cells
     texts: dict[int, list[str]] = {k: [] for k in text_columns if k is not None}
