@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, Bool, given_array, given_number, given_word, kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
+from bsdsbench.text import counted
 
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
@@ -86,7 +87,8 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
         is_sign = bool((labels < 0).any())
         if is_sign and (n_zeros := int((labels == 0).sum())) and (labels > 0).any():
             fix = "if 0 is negative and -1 void, remove the rows of -1"
-            warn(InputWarning(f"{n_zeros} labels of 0 are left out beside -1 and 1 ({fix})"))
+            has = f"left out beside -1 and 1: {counted(n_zeros, 'label')} of 0"
+            warn(InputWarning(has, fix=fix))
         return "sign" if is_sign else "binary"
     values = np.unique(labels)
     fixes = []

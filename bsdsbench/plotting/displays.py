@@ -15,7 +15,7 @@ from bsdsbench.comparison.published import PublishedResult, find_published
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import tolerance_key
 from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
@@ -453,7 +453,9 @@ class ToleranceDisplay(CurveDisplay):
                 return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
         tolerances = ", ".join(run.protocol.tolerance_names)
         has = f"{run.name}: was counted at the tolerance {tolerances} only, expected several"
-        raise DataError(has, fix=Setting("max_dist", [0.0075, 0.00375], "when it is evaluated"))
+        # As text, because the commands that plot have no such option
+        python = "max_dist=[0.0075, 0.00375]"
+        raise DataError(has, fix=f"evaluate with {python}, or --max-dist 0.0075,0.00375")
 
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of the y axis to 0 and 1."""

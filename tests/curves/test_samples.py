@@ -35,7 +35,7 @@ def test_maps_of_any_shape_are_flattened():
 
 
 def test_zeros_that_are_left_out_unasked_are_said():
-    with pytest.warns(InputWarning, match="2 labels of 0 are left out beside -1 and 1"):
+    with pytest.warns(InputWarning, match="left out beside -1 and 1: 2 labels of 0"):
         assert read_samples([0, 1, 0, -1], np.zeros(4), "auto").positive.sum() == 1
 
 
