@@ -26,7 +26,9 @@ _EXPECTED = "expected a label and a score in each row"
 # The names of the label column and of the score column
 _LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
 _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
-_SCORE_NAMES |= {"proba", "probability", "logit", "confidence", "prediction", "predicted", "output"}
+# These may also be decisions: beside a column called "score" or "scores", they are not read
+_DECISION_NAMES = {"prediction", "predicted", "output"}
+_SCORE_NAMES |= {"proba", "probability", "logit", "confidence"} | _DECISION_NAMES
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
 _METHOD_NAMES = ("method", "methods", "model", "classifier", "algorithm")
@@ -166,7 +168,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     are the first and the second of exactly two columns. For example, ("id", "score", "label")
     gives [2, 1].
 
-    Raises FaultError if one of the columns is missing, or if there are several of labels or scores.
+    Raises FaultError if one of the columns is missing, or if there are several of labels or scores
+    (other than decisions, called "prediction", beside "score").
     A column of weights gives an InputWarning.
     """
     columns = [0, 1]  # without a header
@@ -176,6 +179,9 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     else:
         label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
         score_columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
+        others = [k for k in score_columns if names[k].lower() not in _DECISION_NAMES]
+        if [names[k].lower() for k in others] in (["score"], ["scores"]):
+            score_columns = others
         if len(label_columns) == len(score_columns) == 1:
             columns = label_columns + score_columns
         elif len(names) != 2 or label_columns or score_columns:
