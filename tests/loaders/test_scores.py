@@ -40,8 +40,9 @@ def test_names_of_both_columns_among_others(read):
     for score in ("score", "confidence"):
         assert read(f"x;label; {score.title()}\n9;1;0.5\n9;0;0.25\n") == [[1, 0], [0.5, 0.25]]
     for decision in ("prediction", "Predicted", "output"):  # beside a score, it is not read
-        text = f"{decision},label,score\n1,1,0.5\n0,0,0.25\n"
-        assert read(text) == [[1, 0], [0.5, 0.25]]
+        for score in ("score", "y_score", "probability"):
+            text = f"{decision},label,{score}\n1,1,0.5\n0,0,0.25\n"
+            assert read(text) == [[1, 0], [0.5, 0.25]]
     assert read('"1","0.5"\n"0","0.25"\n') == [[1, 0], [0.5, 0.25]]
     assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
     assert read("TRUE 0.5\n false -inf\n") == [[1, 0], [0.5, -np.inf]]

@@ -26,7 +26,8 @@ _EXPECTED = "expected a label and a score in each row"
 # The names of the label column and of the score column
 _LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
 _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
-# These may also be decisions: beside a column called "score" or "scores", they are not read
+# These may also be decisions: beside another score they are not read. But a confidence beside them
+# may be that in the decision, not in the positive class
 _DECISION_NAMES = {"prediction", "predicted", "output"}
 _SCORE_NAMES |= {"proba", "probability", "logit", "confidence"} | _DECISION_NAMES
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
@@ -169,7 +170,7 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     gives [2, 1].
 
     Raises FaultError if one of the columns is missing, or if there are several of labels or scores
-    (other than decisions, called "prediction", beside "score").
+    (other than decisions, such as "prediction" beside "score").
     A column of weights gives an InputWarning.
     """
     columns = [0, 1]  # without a header
@@ -180,7 +181,7 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
         label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
         score_columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
         others = [k for k in score_columns if names[k].lower() not in _DECISION_NAMES]
-        if [names[k].lower() for k in others] in (["score"], ["scores"]):
+        if len(others) == 1 and names[others[0]].lower() != "confidence":
             score_columns = others
         if len(label_columns) == len(score_columns) == 1:
             columns = label_columns + score_columns
