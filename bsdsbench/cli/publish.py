@@ -167,20 +167,20 @@ def _show_methods(args: _ReportArguments) -> None:
 
     For each column in --by, another table shows the mean scores in each group of images.
     """
-    from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
+    from bsdsbench.comparison.method import Spread, all_runs, load_methods, replace_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slice_comparison import means_by_slice
     from bsdsbench.results.given_runs import as_runs
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    methods = methods_of(args.methods.method)  # from texts NAME=FOLDERS
-    loaded = as_runs(runs_of(methods), **keywords_of(args.grouping))  # all runs of all methods
-    methods = with_runs(methods, loaded)
+    methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS
+    loaded = as_runs(all_runs(methods), **keywords_of(args.grouping))
+    methods = replace_runs(methods, loaded)
     published, labels, columns = args.published, args.labels, args.tables.columns
     # Only published results can have a label here: with no runs, this raises for any other key
     labelled_runs((), (), labels, published)
-    published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
+    published_rows, notes = published_beside(published, all_runs(methods), args.force, labels)
     spread = Spread(args.methods.spread)
     tables = [means_table(methods, spread, columns, published_rows, notes)]
     tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]

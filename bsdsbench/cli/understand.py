@@ -183,22 +183,22 @@ def _compare(
     test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
+    from bsdsbench.comparison.method import all_runs, load_methods, replace_runs
     from bsdsbench.comparison.slice_comparison import compare_slices
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import column_of
 
     require_runs_or_methods(args.runs, args.methods.method)
-    methods = methods_of(args.methods.method)
+    methods = load_methods(args.methods.method)
     if methods:
         refuse_given(("names",), "--method")
-    loaded = as_runs(runs_of(methods) or args.runs, args.names, **keywords_of(args.grouping))
+    loaded = as_runs(all_runs(methods) or args.runs, args.names, **keywords_of(args.grouping))
     if all(method.n_runs == 1 for method in methods):  # also if there are no methods
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
     else:
         refuse_given(("test",), "--method")
-        methods = with_runs(methods, loaded)
+        methods = replace_runs(methods, loaded)
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
@@ -297,17 +297,23 @@ def worst_command(
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
     --columns. With --method, the scores of an image are means over the runs of the method.
     """
-    from bsdsbench.comparison.method import Method, Spread, folders_of, runs_of, with_runs
+    from bsdsbench.comparison.method import (
+        Method,
+        Spread,
+        all_runs,
+        folders_by_method,
+        replace_runs,
+    )
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(runs, methods.method)
-    method_folders = folders_of(methods.method)  # name of a method -> folders of its runs
+    method_folders = folders_by_method(methods.method)  # name of a method -> folders of its runs
     folders = [*runs, *chain(*method_folders.values())]  # one of the two is empty
     unloaded_methods = [Method(name, its_runs) for name, its_runs in method_folders.items()]
-    loaded = as_runs(runs_of(unloaded_methods) or runs, None, **keywords_of(grouping))
+    loaded = as_runs(all_runs(unloaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns, group_column, records = tables.columns, None, loaded[0].records
     if by and column_of(by, records) in group_columns(records):
@@ -317,7 +323,7 @@ def worst_command(
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,
-        with_runs(unloaded_methods, loaded) or loaded,
+        replace_runs(unloaded_methods, loaded) or loaded,
         list(map(Path, folders)),
         metric=metric,
         columns=columns,
@@ -547,7 +553,7 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     `share` wrote, or its URL; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.comparison.method import methods_of
+    from bsdsbench.comparison.method import load_methods
     from bsdsbench.plotting import plot_ranks, plot_runs, plot_slices
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
@@ -574,7 +580,7 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
             args.names,
             published=args.published,
             path=args.out,
-            methods=methods_of(args.methods.method),
+            methods=load_methods(args.methods.method),
             **keywords_of(args, same),  # options with the name of a keyword of `plot_runs`
         )
         for row in published_curves_of(args.published, args.labels):

@@ -181,24 +181,24 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(path[-1] for path in paths)
 
 
-def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return copies of the methods with `runs` in place of their own, in the order of `runs_of`."""
+def replace_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
+    """Return copies of the methods with other `runs`, which come method by method."""
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
 
 
-def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
+def all_runs(methods: Sequence[Method]) -> list[Evaluation]:
     """Return the runs of all methods, method by method, each named by its label."""
     labels = [label for method in methods for label in method.labels]
     return as_runs([run for method in methods for run in method.runs], labels)
 
 
-def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load methods given as strings NAME=RUNS,RUNS, such as "ours=out/seed*"; see `folders_of`."""
-    return [Method(name, folders) for name, folders in folders_of(specs).items()]
+def load_methods(specs: Sequence[str]) -> list[Method]:
+    """Load methods given as strings NAME=RUNS,RUNS, such as "ours=out/seed*"."""
+    return [Method(name, folders) for name, folders in folders_by_method(specs).items()]
 
 
-def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
+def folders_by_method(specs: Sequence[str]) -> dict[str, list[str]]:
     """Parse strings NAME=RUNS,RUNS to a dict from the name of a method to its runs.
 
     RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a

@@ -33,7 +33,7 @@ from bsdsbench.comparison.comparison_tables import (
     left_out_of,
     score_field,
 )
-from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, all_runs, replace_runs
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
@@ -208,7 +208,7 @@ def compare_methods(
             raise DataError(f"methods: {kind_of_value(method)}, expected a Method", fix=fix)
     methods = [method.in_order() for method in given]
     refuse_equal_names("methods", [method.name for method in methods])
-    runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
+    runs, notes = comparable(as_runs(all_runs(methods), None, groups, group_by), common, force)
     sampling = settings.for_images_of(runs, cluster)
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
@@ -220,7 +220,7 @@ def compare_methods(
     compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
     left_out = {}
     # `comparable` may have dropped images from the runs, which are then in their `left_out`
-    for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
+    for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
         if restricted.left_out:  # the method's own reasons take precedence
             left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
@@ -295,7 +295,7 @@ def means_table(
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             row.append(cell)
         rows.append(row)
-    runs = runs_of(methods)
+    runs = all_runs(methods)
     footer: Any = table_footer(runs)
     footer["notes"] = [spread.note, *footer["notes"], *notes]
     footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"

@@ -11,7 +11,7 @@ import attrs
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ComparedScores, Comparison, correct_p
 from bsdsbench.comparison.comparison_tables import difference_cells, difference_fields, heading
-from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
+from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
     MethodComparison,
     compare_methods,
@@ -87,12 +87,12 @@ def compare_slices(
     DataError
         If the runs lack the column, or are not comparable.
     """
-    slices = runs_by_slice(runs_of(methods) or runs, by).slices
+    slices = runs_by_slice(all_runs(methods) or runs, by).slices
     comparisons = dict[str, Comparison | MethodComparison]()
     for name, slice_runs in slices.items():
         compared: Comparison | MethodComparison
         if methods:
-            compared = compare_methods(with_runs(methods, slice_runs), **options)
+            compared = compare_methods(replace_runs(methods, slice_runs), **options)
         else:
             compared = compare(slice_runs, **options)
         # Two notes are about all images, and not repeated for each slice: the advice on video
@@ -115,12 +115,12 @@ def means_by_slice(
     runs, such as the standard deviation. `columns` are the scores to show, None for the default.
     Raises DataError if the runs lack the column, are not comparable, or lack a score.
     """
-    group_column, slices = runs_by_slice(runs_of(methods), by)
+    group_column, slices = runs_by_slice(all_runs(methods), by)
     scores = scores_to_show(methods, columns)
     table = means_table(methods, spread, columns)
     rows: list[list[Cell]] = []
     for name, slice_runs in slices.items():
-        for method in with_runs(methods, slice_runs):
+        for method in replace_runs(methods, slice_runs):
             means = mean_cells(method, scores, spread)
             rows.append([method.name, name, len(slice_runs[0].records), *means])
     fields = [table.columns[0], Field("slice", group_column), IMAGE_COUNT, *table.columns[1:]]

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from bsdsbench.arguments import F8, given_list, given_word
 from bsdsbench.comparison.comparable import shared_metric
-from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
+from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -288,9 +288,9 @@ def plot_runs(
     given_word(kind, "kind", (*DISPLAYS, _BOX))
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
-    every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
+    every_run = as_runs([*labelled, *all_runs(methods)])  # with the same AP and ODS rules
     methods_of_one = [Method(run.name, [run]) for run in labelled]
-    all_methods = with_runs([*methods_of_one, *methods], every_run)  # with the runs just loaded
+    all_methods = replace_runs([*methods_of_one, *methods], every_run)  # with the runs just loaded
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")

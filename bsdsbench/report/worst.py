@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.comparison.comparable import comparable, shared_metric
-from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, all_runs
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
@@ -173,7 +173,7 @@ def worst_table(
         if method.n_runs > 1:
             comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
     is_pair = len(methods) == 2
-    shared_runs, _ = comparable(runs_of(methods), common=True)  # with their common images only
+    shared_runs, _ = comparable(all_runs(methods), common=True)  # with their common images only
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
     main_field, *_ = fields = list(scores[0])
     # The first score ranks the images: by its value, or by its difference between two methods

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.method import Method, Spread, methods_of, splits
+from bsdsbench.comparison.method import Method, Spread, load_methods, splits
 from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
 from bsdsbench.comparison.slice_comparison import means_by_slice
@@ -179,10 +179,10 @@ def test_pairs_are_those_of_equal_names_in_any_order():
 def test_a_pattern_leaves_files_out(tmp_path):
     simulated_run("net", 4).save(tmp_path / "seed0")
     (tmp_path / "notes.txt").write_text("of this week")
-    (method,) = methods_of([f"ours={tmp_path}/*"])
+    (method,) = load_methods([f"ours={tmp_path}/*"])
     assert method.n_runs == 1
     with pytest.raises(bb.DataError, match="two methods are named 'a'"):
-        methods_of([f"a={tmp_path}/seed0", f"a={tmp_path}/seed0"])
+        load_methods([f"a={tmp_path}/seed0", f"a={tmp_path}/seed0"])
 
 
 def test_seeds_of_the_same_names_are_paired(tmp_path):
@@ -190,7 +190,7 @@ def test_seeds_of_the_same_names_are_paired(tmp_path):
         for k in range(4):
             run = simulated_run(f"{name}{k}", N_IMAGES, quality=quality, seed=k)
             run.save(tmp_path / name / f"seed{k}")
-    methods = methods_of([f"ours={tmp_path}/ours/seed*", f"base={tmp_path}/base/seed*"])
+    methods = load_methods([f"ours={tmp_path}/ours/seed*", f"base={tmp_path}/base/seed*"])
     compared = compare_methods(methods, n_boot=100)
     assert compared.paired == {("ours", "base")}
     d = compared.difference_of("ours", "base", "boundary.ods")
@@ -241,7 +241,7 @@ def test_methods_of_one_run_each_are_compared_as_runs(tmp_path):
 )
 def test_a_wrong_method_is_refused(spec, words):
     with pytest.raises(bb.DataError, match=words):
-        methods_of([spec])
+        load_methods([spec])
 
 
 def test_runs_of_other_images_are_named():
