@@ -34,7 +34,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, make_plan
-from bsdsbench.runs.streaming import image_records, numbered_id, warn_of_passes
+from bsdsbench.runs.streaming import image_records, numbered_id, warn_if_inverted, warn_of_passes
 from bsdsbench.scores.counts import ImageRecord
 
 _LENGTH_BYTES = 8  # size of the integer that precedes a packed record and gives its length
@@ -150,7 +150,10 @@ class BenchmarkMetric(Metric):
         warn_of_passes(records)
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
-        run.verdict()  # raises for unusable files; its warnings do not matter during training
+        if self._within_forward:  # the scores of one batch
+            run.verdict()  # raises DataError for unusable values
+        else:
+            warn_if_inverted(run)
         return run
 
     def forward(self, *args: object, **kwargs: object) -> object:

@@ -37,13 +37,13 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     labels : array
         (H, W), any integer or bool dtype; the values only need to differ between regions.
     valid : array or None
-        (H, W) bool, False for void pixels, which are never boundary pixels. None means that no
+        (H, W), False or 0 for void pixels, which are never boundary pixels. None means that no
         pixel is void.
 
     Raises
     ------
     ShapeError
-        If the map does not have two axes.
+        If the map does not have two axes, or `valid` has another shape.
 
     References
     ----------
@@ -59,6 +59,10 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     labels = given_array(labels, "label map")
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
+    if valid is not None:
+        valid = given_array(valid, "valid") != 0
+        if valid.shape != labels.shape:
+            raise ShapeError(f"valid: shape {valid.shape}, expected {labels.shape} of the labels")
     edge = np.zeros(labels.shape, np.bool_)
     for pixel, neighbour in PIXEL_PAIRS:
         differs = labels[pixel] != labels[neighbour]

@@ -14,7 +14,15 @@ from typing import Any, Unpack
 import numpy as np
 
 from bsdsbench.arguments import given_array, kind_of_value
-from bsdsbench.errors import DataError, EmptyTruthError, InputWarning, MergeError, ShapeError, warn
+from bsdsbench.errors import (
+    DataError,
+    EmptyTruthError,
+    InputWarning,
+    InvertedWarning,
+    MergeError,
+    ShapeError,
+    warn,
+)
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -130,7 +138,7 @@ class StreamingEvaluator:
         """Return the evaluation of all images added so far. The evaluator is not reset.
 
         Warns if the images are numbered and seem to be several passes over one set, because
-        `reset` was not called between them.
+        `reset` was not called between them, and if soft maps seem to be inverted.
 
         Raises DataError if there are no images, or if their values have no consistent meaning.
         """
@@ -141,8 +149,7 @@ class StreamingEvaluator:
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run = run.with_groups(self._plan.groups, self._plan.group_by, others=None)
-        # Check the values of all images together. Warnings do not matter during training
-        run.verdict()
+        warn_if_inverted(run)
         return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
@@ -182,6 +189,17 @@ class StreamingEvaluator:
 
     def __len__(self) -> int:
         return len(self._records)
+
+
+def warn_if_inverted(run: Evaluation) -> None:
+    """Check the values of all images of a run together, and warn if soft maps seem inverted.
+
+    Other warnings, such as that nothing is predicted, are usual early in training and are not
+    issued. Raises DataError if the values have no consistent meaning.
+    """
+    for warning in run.verdict():
+        if isinstance(warning, InvertedWarning):
+            warn(warning)
 
 
 def image_records(

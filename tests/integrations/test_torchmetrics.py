@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InvertedWarning
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 
@@ -158,6 +158,14 @@ def test_forward_knows_the_images_before_and_reset_forgets_them():
     metric.reset()
     metric.update(other, gts, image_id="a")
     assert len(metric.evaluation().records) == 1
+
+
+def test_inverted_maps_are_warned_of_at_the_end_and_not_in_each_batch():
+    rows = [(f"{k}", np.float32(1 - 0.9 * np.eye(20, k=k)), [np.eye(20, k=k)]) for k in range(3)]
+    metric = filled(rows[1:])
+    metric(rows[0][1], rows[0][2], image_id="0")
+    with pytest.warns(InvertedWarning, match=r"3 of 3 maps are darker"):
+        metric.evaluation()
 
 
 def test_what_nobody_asked_for_is_not_there_and_what_is_undefined_is_nan():

@@ -189,6 +189,18 @@ def test_what_is_no_gray_picture(tmp_path, name, words):
     refused(rf"{name}: .*{words}", read_image, path, error=FileFormatError)
 
 
+def test_smaller_copies_in_a_tiff_are_no_pages(tmp_path):
+    """As geographic programs write them: the tag NewSubfileType marks an overview with 1."""
+    overview = Image.fromarray(GRAY[::2, ::2])
+    overview.encoderinfo = {"tiffinfo": {254: 1}}
+    path = tmp_path / "a.tif"
+    Image.fromarray(GRAY).save(path, save_all=True, append_images=[overview])
+    np.testing.assert_array_equal(read_image(path), GRAY)
+    overview.encoderinfo = {"tiffinfo": {254: 2}}  # one page of several
+    Image.fromarray(GRAY).save(path, save_all=True, append_images=[overview])
+    refused(r"a\.tif: has 2 pages", read_image, path, error=FileFormatError)
+
+
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp"])
 @pytest.mark.parametrize("orientation", [0, 1, 3, 6])
 def test_a_picture_that_viewers_turn(tmp_path, suffix, orientation):

@@ -29,6 +29,16 @@ def test_refuses_other_ranks():
         seg2bdry(np.zeros((2, 2, 2), int))
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, float])
+def test_void_pixels_are_those_of_0(dtype):
+    labels = np.repeat([[1, 1, 2, 2, 3]], 4, axis=0)
+    valid = np.ones((4, 5), dtype)
+    valid[:, 2] = 0
+    assert seg2bdry(labels, 255 * valid).tolist() == [[False, False, False, True, False]] * 4
+    with pytest.raises(ShapeError, match=r"valid: shape \(4, 4\), expected \(4, 5\)"):
+        seg2bdry(labels, valid[:, 1:])
+
+
 @pytest.mark.parametrize("metric", ["region", "superpixel", "boundary"])
 @pytest.mark.parametrize(
     ("labels", "is_said"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import InputWarning
+from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.pairing import pair
 from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
@@ -45,6 +45,18 @@ def test_a_second_epoch_without_reset_is_said():
     evaluator.compute()  # no second pass yet
     evaluator.update(truths[2], [truths[2]])
     with pytest.warns(InputWarning, match="came 2 times, in the same order: call reset"):
+        evaluator.compute()
+
+
+def test_inverted_maps_are_warned_of_and_empty_ones_are_not():
+    truth = np.eye(20)
+    evaluator = bb.StreamingEvaluator("bsds500")
+    evaluator.update(np.zeros((20, 20)), [truth])
+    evaluator.compute()  # as early in training
+    evaluator.reset()
+    for k in range(3):
+        evaluator.update(1 - 0.9 * np.eye(20, k=k), [np.eye(20, k=k)])
+    with pytest.warns(InvertedWarning, match=r"3 of 3 maps are darker on the ground truth"):
         evaluator.compute()
 
 

@@ -50,6 +50,7 @@ PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
 MAX_MEMBERS = 10_000  # arrays in a .npz
+_NEW_SUBFILE_TYPE = 254  # a TIFF tag; its lowest bit marks a smaller copy of another page
 _FEW_GRAYS = 16  # a palette of more grays is that of a gray picture, not of labels
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
@@ -321,13 +322,19 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
 def _check_mode(header: ImageFile.ImageFile) -> None:
     """Raise FaultError if Pillow could not decode the exact gray values of an image.
 
-    This rejects images with several pages, PNM files with a maxval other than 255 or 65535, 16-bit
-    colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is
-    black there, as other programs read it.
+    This rejects images with several pages (other than the smaller copies of the first page that a
+    TIFF file may have), PNM files with a maxval other than 255 or 65535, 16-bit colour, the modes
+    CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is black there, as other
+    programs read it.
     """
     mode = header.mode
-    if (n_pages := getattr(header, "n_frames", 1)) > 1:
-        raise FaultError(f"has {n_pages} pages, expected one")
+    n_pages = getattr(header, "n_frames", 1)
+    for page in range(1, n_pages):
+        header.seek(page)
+        if not getattr(header, "tag_v2", {}).get(_NEW_SUBFILE_TYPE, 0) & 1:
+            raise FaultError(f"has {n_pages} pages, expected one")
+    if n_pages > 1:
+        header.seek(0)
     for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
         decoder, arguments = tile[0], tile[3]
         if decoder.startswith("ppm") and isinstance(arguments, tuple):  # (stored mode, maxval)
