@@ -1,4 +1,4 @@
-"""Label maps (H, W): their boundaries, and clues to what the label values mean."""
+"""Label maps and masks (H, W): their boundaries, and clues to what their values mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import Map, is_binary
-from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
+from bsdsbench.protocol.fields import tidy
+from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, Values
 
 # Slices of a map: pixels, and their neighbours below, to the right, and diagonally between these
 PIXEL_PAIRS: tuple[tuple[Any, Any], ...] = (
@@ -117,12 +118,12 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
     """Return evidence of whether the objects (instances) in a map have different numbers.
 
     In the (H, W) map `numbers`, void pixels have the values `void`, and all other values above 0
-    are objects. The evidence, from which the whole set is judged later, is
+    are objects. The evidence, by which the whole set is judged once all images are read, is
 
-    - the flag NUMBERS if they have several numbers
+    - the flag NUMBERS if the objects have several numbers
     - for a single number: this number as `levels`, and PIECES if its pixels form several connected
-      components. If `by_number` is True, the metric pairs objects by number, an object may have
-      several components, and this is not tested.
+      components, as if a mask was given in place of numbers. If `by_number` is True, the metric
+      pairs objects by number, an object may have several components, and this is not tested.
     - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Every 16th row often has several numbers already, which saves looking at the whole map
@@ -134,6 +135,7 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
             number = rows.flat[is_object.argmax()]  # that of the first pixel of an object
             if (is_object & (rows != number)).any():
                 return Evidence(Values.NUMBERS)
+    # From here on, `is_object` is that of the whole map, whose objects have one number or none
     if not is_object.any():
         return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
     if by_number:  # an object may have several components
@@ -166,3 +168,64 @@ def train_id_options(metric: str) -> Setting:
     """Return the fix to suggest for maps of train ids: METRIC.ids=[] and METRIC.ignore=255."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "if both sides hold train ids", ignored)
+
+
+def third_values(values: Map) -> tuple[float, ...]:
+    """Return the sorted distinct values of a mask if it may have a third class, such as void.
+
+    - Two values are object and background: no third class.
+    - Three values may include one.
+    - Of more values, one between the smallest and the largest must fill a block of 3 x 3 pixels,
+      because resizing and JPEG create values along outlines only.
+    - More than LEVELS (5) values, some of them between half of the largest and the largest, are
+      gray instead, like an average of masks.
+
+    Returns () if there is no third class. At most LEVELS values are returned, as many as evidence
+    can store: of more values, the LEVELS - 1 smallest and the largest.
+    """
+    levels = distinct_values(values)  # () if there are more than LEVELS
+    if len(levels) in (2, 3):
+        return levels if len(levels) == 3 else ()
+    low, top = values.min(), values.max()
+    if not levels and ((values > top / 2) & (values < top)).any():
+        return ()  # gray, like an average of masks
+    inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
+    fills_block = (inner > low) & (inner < top)
+    for row, col in np.ndindex(3, 3):  # keep pixels whose neighbours all have the same value
+        fills_block &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+    if not fills_block.any():
+        return ()
+    if levels:
+        return levels
+    distinct = np.unique(values)
+    return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
+
+
+def distinct_values(values: Map) -> tuple[float, ...]:
+    """Return the distinct values of a map in ascending order, or () if there are more than LEVELS.
+
+    >>> distinct_values(np.array([[0, 255, 1]]))
+    (0.0, 1.0, 255.0)
+    """
+    levels = list[float]()
+    rest = values.ravel()  # the pixels whose values are not yet in `levels`
+    # Stops after LEVELS + 1 passes, while np.unique would sort all pixels
+    while rest.size and len(levels) <= LEVELS:
+        levels.append(float(rest[0]))
+        rest = rest[rest != rest[0]]
+    return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
+
+
+def void_levels(levels: Sequence[float]) -> tuple[float, ...]:
+    """Return the levels that must mean void if the map is a mask: all except 0 and white.
+
+    White is 1 if that is a level; otherwise it is the largest level, which must be 255 or 65535.
+    Returns () if 0 or white is missing.
+
+    >>> void_levels((0, 1, 255)), void_levels((0, 127, 255)), void_levels((0, 0.5, 1))
+    ((255,), (127,), (0.5,))
+    """
+    white = 1 if 1 in levels else max(levels, default=0)
+    if 0 not in levels or white not in (1, 255, 65535):
+        return ()
+    return tuple(tidy(level) for level in levels if level not in (0, white))

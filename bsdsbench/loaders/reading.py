@@ -22,11 +22,17 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, white_above
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
-from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
+from bsdsbench.loaders.labels import (
+    VOID_EVIDENCE,
+    WHITE_FOR_CLASSES,
+    distinct_values,
+    third_values,
+    train_id_options,
+    void_levels,
+)
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.protocol.fields import tidy
-from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
-from bsdsbench.text import listed
+from bsdsbench.scores.counts import Evidence, ImageRecord, Values
+from bsdsbench.text import counted, listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # `Prediction.form` -> description
@@ -88,20 +94,22 @@ class ReadOptions:
     ) -> MaskRead:
         """Binarise a map, (H, W), according to these options.
 
-        1. Set void pixels to 0, unless a prediction is binary already.
+        1. Set void pixels to 0, except in a binary prediction: there, 255 is the object, even if
+           255 is void in the ground truth.
         2. If `normalised`, divide by the maximum.
         3. Threshold at `cut`, or at one half if `cut` is None (see `binarise`).
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
         A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
-        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
-        binary map is True where nonzero, whatever the `cut`. `what` names the map in errors, and
-        `file` is its file name, or "". Raises DataError if its values are ambiguous, with the
-        options that would resolve the ambiguity.
+        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, because the file
+        states that 0 and 1 are truth values (BSDS), a binary map is True where nonzero, whatever
+        the `cut`. `what` names the map in errors, and `file` is its file name, or "". Raises
+        DataError if its values are ambiguous, with the options that would resolve the ambiguity.
         """
         valid = None
-        if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
+        is_prediction = not self.truth
+        if self.void and values.dtype != bool and not (is_prediction and is_binary(values)):
             # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
             dtype = values.dtype if values.dtype.kind == "f" else None
             valid = ~np.isin(values, np.array(self.void, dtype))
@@ -109,11 +117,12 @@ class ReadOptions:
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
         binary = is_binary(values)
-        if self.truth and self.cut is not None and not _distinct_values(values):
+        has_many_values = not distinct_values(values)  # () for more than LEVELS (5)
+        if self.truth and self.cut is not None and has_many_values:
             refuse_jpeg_noise(values, _white_of(values), self.cut, what)
         try:
             if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
-                levels = _listed(_distinct_values(values))
+                levels = _listed(distinct_values(values))
                 has = f"values {levels}" if levels else "gray values"
                 expected = "expected boundaries of 0 and 1 or 0 and 255"
                 raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
@@ -121,10 +130,11 @@ class ReadOptions:
                 mask = values if values.dtype == bool else np.asarray(values != 0)
                 evidence = Evidence(maps=1, file=file)  # without flags, as nothing is ambiguous
             else:
+                # A pixel equal to a given `cut` is object; one equal to one half, the default, not
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
         except DataError as error:
-            fixes = tuple(self.suggest_fixes(_distinct_values(values), values))
+            fixes = tuple(self.suggest_fixes(distinct_values(values), values))
             raise DataError(str(error), fix=fixes) from None
         if self.inverted:
             mask = ~mask
@@ -135,40 +145,48 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
-        """Return evidence of the scale of an (H, W) mask, by which a whole set is checked later.
+        """Return the flags of an (H, W) mask by which `problems` checks the scale of a whole set.
 
-        If one mask goes up to 1 (flag UNIT), for example, and another one up to 255 (WHITE), their
-        scales differ. FAINT means that no value reaches the threshold, STRONG that one does, GRAY
-        that there are many values, and FEW, with the distinct values as `levels`, that a third
-        value may mean void.
+        The scale is the value of white. It is known only from all masks together: if one goes up to
+        1, and another one up to 255, the first may be a mask or almost black.
 
+        - FAINT: no value reaches the threshold, or a prediction is empty. STRONG: otherwise
+        - UNIT: only 0 and 1, stored in 8 or 16 bits. WHITE: only 0 and one of 255 and 65535
+        - FEW: a third value may mean void; the distinct values are returned as `levels`
+        - GRAY: more than two values, none of which may mean void
+
+        UNIT, WHITE and GRAY are used without a `cut` only.
         `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
         or "".
         """
         top = values.max(initial=0)
         flags = Values.NOTHING
+        # Whether a prediction is empty. That of float predictions depends on the threshold, below
         if not self.truth and (values.dtype.kind != "f" or not top):
             is_empty = not (top or self.inverted)  # an inverted map of zeros is object everywhere
             flags = Values.FAINT if is_empty else Values.STRONG
         if values.dtype == bool or not top:  # bools and zeros have no scale
             return Evidence(flags, maps=1, file=file)
         white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
+        # A third value means something only if a program wrote it: division and JPEG create others
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
         may_have_third = is_as_drawn and not binary and not cut_decides
-        levels = _third_values(values) if may_have_third else ()
+        levels = third_values(values) if may_have_third else ()
         flags |= Values.FEW if levels else Values.NOTHING
-        if self.cut is not None:
+        if self.cut is not None and white:
+            # A mask of 0 and 255 is object where nonzero, in 16 bits too (see `binarise`)
             reaches_cut = top >= self.cut * white or (binary and top > 1)
-            if white:
-                flags |= Values.STRONG if reaches_cut else Values.FAINT
-        elif binary and white <= 1:  # floats and wide integers, in which 1 is no faint gray level
-            flags |= Values.STRONG
-        elif binary:
+            flags |= Values.STRONG if reaches_cut else Values.FAINT
+        if self.cut is not None:
+            return Evidence(flags, levels, maps=1, file=file)
+        if binary and white > 1:  # 8 or 16 bits: 1 may also be a gray level, almost black
             flags |= Values.UNIT if top == 1 else Values.WHITE
+        elif binary:  # floats and wide integers, in which 1 is the object
+            flags |= Values.STRONG
         else:
-            if not levels and len(_distinct_values(values)) != 2:
+            if not levels and len(distinct_values(values)) != 2:
                 flags |= Values.GRAY
             if white == 1:  # floats
                 flags |= Values.STRONG if top > 0.5 else Values.FAINT
@@ -187,11 +205,12 @@ class ReadOptions:
         """
         top = float(values.max(initial=0))
         are_integers = values.dtype.kind in "iu"
-        void = _void_levels(levels) if self.void_option else ()
+        void = void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, f"if {_listed(void)} is void")
         if self.kind is Kind.MASK and are_integers and self.components:
+            # Then only the masks of the other side are still divided into connected components
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
@@ -199,13 +218,14 @@ class ReadOptions:
         if not self.truth and values.min(initial=0) < 0:
             yield "apply the sigmoid, if it is raw network output"
         elif not self.truth and np.isfinite(top):
-            white = 0 if levels else _white_of(values)  # with few levels they may be labels
-            meaning = (
-                "if the maximum of each map is white" if white > 1 else "if these are gray levels"
-            )
-            yield Setting("normalise", True, meaning)
-            if white > 1:
-                yield f"save map > {white * 128 // 255}, which is empty here, if {white} is white"
+            # Many values in 8 or 16 bits are gray, of which none exceeds half of white (`binarise`)
+            white = _white_of(values)
+            if not levels and white > 1:
+                yield Setting("normalise", True, "if the maximum of each map is white")
+                half = white * 128 // 255  # 128 in uint8, 32896 in uint16
+                yield f"save map > {half}, which is empty here, if {white} is white"
+            else:  # floats, or a few levels, which may also be labels
+                yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
             yield Setting("gt_threshold", 0.5, "if these are gray levels")
         if self.kind is Kind.BOUNDARIES and are_integers:
@@ -215,63 +235,85 @@ class ReadOptions:
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        `images` has the evidence of each ground truth if `self.truth` is True, otherwise of each
-        prediction: flags of its values before thresholding. `others` is that of the other side. A
-        problem names one file as an example.
+        images: the `Evidence` of each ground truth if `self.truth` is True, otherwise of each
+            prediction: flags of its values before thresholding, which the comments below explain,
+            and `levels`, its distinct values or its object number.
+        others: the evidence of the other side.
+
+        A flag of one image counts for the set, as all files of a set are written alike. A problem
+        names one file as an example.
         """
-        side, values = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
+        side, flags = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
 
-        def first_with(flags: Values) -> Evidence:
-            """Return the evidence of the alphabetically first file that has any of the flags."""
-            return min((e for e in images if e.values & flags), key=attrgetter("file"))
+        def first_with(wanted: Values) -> Evidence:
+            """Return the evidence of the alphabetically first file with any of the wanted flags."""
+            return min((e for e in images if e.values & wanted), key=attrgetter("file"))
 
-        # A third value of a mask may mean void or gray, and no mask is clearly gray by many values
-        if values & Values.FEW and not values & Values.GRAY:
+        # FEW: a mask has a third value, void or gray. GRAY: a mask has many values, so it is gray
+        if flags & Values.FEW and not flags & Values.GRAY:
             example = first_with(Values.FEW)
             has = f"{side} has the values {_listed(example.levels)}"
+            # The map is no longer in memory, but its distinct values suffice for advice
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "two values, or gray levels", fixes)
-        # One mask of 8 or 16 bits goes up to 1, another one up to white
-        elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
+        # UNIT: a mask of 8 or 16 bits goes up to 1. WHITE or GRAY: one goes up to white
+        elif flags & Values.UNIT and flags & (Values.WHITE | Values.GRAY):
             white_file = first_with(Values.WHITE | Values.GRAY).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
             fix: Fix = "save gray maps as masks, map > 128"
             if self.truth:
                 fix = Setting("gt_threshold", 0.5, "if these are gray levels")
             yield Problem(first_with(Values.UNIT).file, has, "the same scale in all files", (fix,))
-        # No value of the ground truth reaches the threshold, so the set has no object
-        if self.truth and values & Values.FAINT and not values & Values.STRONG:
-            limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
-            # A binary mask of 0 and 255 has no flag FAINT or STRONG, and may be among them
-            and_all = "" if values & Values.WHITE else ", and of all others,"
-            has = f"all values of {side}{and_all} are {limit}"
-            expected = "values up to white (255, 65535 or 1.0)"
-            fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-            fixes = () if self.cut is None else (fix,)
-            yield Problem(first_with(Values.FAINT).file, has, expected, fixes)
+        # FAINT: no value of a mask reaches the threshold. STRONG: some value does
+        if self.truth and flags & Values.FAINT and not flags & Values.STRONG:
+            yield self._faint_truth_problem(first_with(Values.FAINT).file, flags)
         side = f"{side}, like all others, has"
-        # All label maps hold only 0 and 255, as masks do
-        if values & Values.WHITE_LABELS and not values & Values.LABELS:
+        # WHITE_LABELS: a label map holds only 0 and 255, as masks do. LABELS: one has other labels
+        if flags & Values.WHITE_LABELS and not flags & Values.LABELS:
             yield Problem(first_with(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
-        # No map has an object, so the void value may be the object
-        if len(images) > 1 and values == Values.VOID_ALONE and not _single_numbers(images):
+        # VOID_ALONE: a map has void pixels and no object, so the void value may be the object
+        if len(images) > 1 and flags == Values.VOID_ALONE and not _object_numbers(images):
             fix = Setting(self.void_option, -1, "if it is the object")
-            yield Problem(first_with(values).file, f"{side} only void", "an object", (fix,))
-        # One number in the whole set, for several connected components of some map: not numbered?
-        if values & Values.PIECES and len(_single_numbers(images)) == 1:
-            example = first_with(Values.PIECES)
-            has = f"{side} one number, {_listed(example.levels)}, for several pieces"
-            option = f"{self.metric}.components"
-            beside: tuple[Setting, ...] = ()  # a second option, if the other side is numbered
-            if _all_flags(others) & Values.NUMBERS:
-                beside = (Setting(f"{option}_of", "truth" if self.truth else "predictions"),)
-            fix = Setting(option, 8, "to number them", beside)
-            fixes = (fix, Setting(option, 0, "to take them as one object"))
-            yield Problem(example.file, has, "a number for each instance", fixes)
-        # Some labels can only be Cityscapes' train ids, and none only its label ids (7, 8, 11 ..)
-        if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
+            yield Problem(first_with(flags).file, f"{side} only void", "an object", (fix,))
+        # PIECES: the objects of a map have one number, but form several connected components. If
+        # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
+        if flags & Values.PIECES and len(_object_numbers(images)) == 1:
+            are_others_numbered = bool(_all_flags(others) & Values.NUMBERS)
+            yield self._unnumbered_problem(first_with(Values.PIECES), are_others_numbered)
+        # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
+        # be a label id (7, 8, 11 .. 33)
+        if flags & Values.TRAIN_IDS and not flags & Values.LABEL_IDS:
             file, fix = first_with(Values.TRAIN_IDS).file, train_id_options(self.metric)
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
+
+    def _faint_truth_problem(self, file: str, flags: Values) -> Problem:
+        """Return the problem that no value of the ground truth reaches the threshold.
+
+        `file` is an example, and `flags` are those of the set. Masks of 0 and 255 (WHITE) are
+        neither FAINT nor STRONG. If there are some, the message does not speak of all others.
+        """
+        limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
+        and_all = "" if flags & Values.WHITE else ", and of all others,"
+        has = f"all values of {SIDE_NAMES[True]}{and_all} are {limit}"
+        fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
+        fixes = () if self.cut is None else (fix,)
+        return Problem(file, has, "values up to white (255, 65535 or 1.0)", fixes)
+
+    def _unnumbered_problem(self, example: Evidence, are_others_numbered: bool) -> Problem:
+        """Return the problem that all objects of one side have the same number, as in a mask.
+
+        Its fixes are to number the connected components of this side, and to take them as one
+        object. `are_others_numbered` is True if the other side needs no numbering.
+        """
+        side, option = SIDE_NAMES[self.truth], f"{self.metric}.components"
+        beside: tuple[Setting, ...] = ()  # the option that limits numbering to this side
+        if are_others_numbered:
+            beside = (Setting(f"{option}_of", "truth" if self.truth else "predictions"),)
+        fix = Setting(option, 8, "to number them", beside)  # 8: diagonal neighbours are connected
+        fixes = (fix, Setting(option, 0, "to take them as one object"))
+        number = _listed(example.levels)
+        has = f"{side}, like all others, has one number, {number}, for several pieces"
+        return Problem(example.file, has, "a number for each instance", fixes)
 
     def describe(
         self, images: Sequence[Evidence], layout: Layout, forms: Sequence[str] = ()
@@ -285,15 +327,19 @@ class ReadOptions:
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
             kinds = sorted(set(forms))
-            content = " and ".join(map(FORM_WORDS.get, kinds, kinds))
+            content = " and ".join(FORM_WORDS.get(kind, kind) for kind in kinds)
         elif self.kind is Kind.MASK:
-            values = _all_flags(images)
-            level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
-            if values & Values.GRAY:
-                level = "gray above one half"
+            flags = _all_flags(images)
+            object_values = "not 0"  # bools and floats of two values
             if self.cut is not None:
-                level = f"from {self.cut:g} of white on"
-            content = f"masks ({level} is {'no' if self.inverted else 'the'} object)"
+                object_values = f"from {self.cut:g} of white on"
+            elif flags & Values.GRAY:  # some masks have many values, so all are thresholded
+                object_values = "gray above one half"
+            elif flags & Values.WHITE:  # masks of 0 and 255 or 65535
+                object_values = "white"
+            elif flags & Values.UNIT:  # masks of 0 and 1
+                object_values = "1"
+            content = f"masks ({object_values} is {'no' if self.inverted else 'the'} object)"
         phrases = [content]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
@@ -301,15 +347,15 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
-        low = high = len(images)  # the number of files, or below the range of annotators per image
-        noun, tail = "file", ""
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
-            low, high, noun, tail = min(n_annotators), max(n_annotators), "annotator", " per image"
-        number = f"{low}-{high}" if low < high else f"{high}"
-        phrases.append(f"{number} {noun}{'' if number == '1' else 's'}{tail}")
-        if arrangement := layout.describe():
-            phrases[-1] += f" ({arrangement})"
+            low, high = min(n_annotators), max(n_annotators)
+            number = f"{low}-{high} annotators" if low < high else counted(high, "annotator")
+            files = f"{number} per image"
+        else:
+            files = counted(len(images), "file")
+        arrangement = layout.describe()  # such as "2 files per image: ID_0 .. ID_1"; "" for one
+        phrases.append(f"{files} ({arrangement})" if arrangement else files)
         return ", ".join(phrases)
 
 
@@ -321,9 +367,12 @@ def _all_flags(images: Sequence[Evidence]) -> Values:
     return flags
 
 
-def _single_numbers(images: Sequence[Evidence]) -> set[float]:
-    """Return the object numbers of a set if no image has several; otherwise an empty set."""
-    if _all_flags(images) & Values.NUMBERS:
+def _object_numbers(images: Sequence[Evidence]) -> set[float]:
+    """Return the numbers of the objects in a set, or an empty set if some image has several.
+
+    The `levels` of an image whose objects have one number are this number.
+    """
+    if _all_flags(images) & Values.NUMBERS:  # some image has several numbers
         return set()
     return {evidence.levels[0] for evidence in images if evidence.levels}
 
@@ -338,56 +387,54 @@ class Readings(NamedTuple):
         """Check that the values in the files of a set have one meaning.
 
         `records` has the record of each image, with the evidence of its prediction and of its
-        ground truth: flags such as FAINT (all values are almost 0, unlike STRONG), NARROW (faint,
-        and at most the white of fewer bits), DARK (darker on the ground truth) and LIGHT. Yields
+        ground truth: flags of their values. A soft map that is almost 0, or an empty mask, is
+        FAINT, others are STRONG. DARK maps are darker on the ground truth than elsewhere. Yields
 
-        - a Problem, an error, if the values have no single meaning, or soft maps are almost 0
-        - an InputWarning if nothing is predicted in any image, or some predictions are NARROW
+        - a Problem, an error, if the values have no single meaning, or all soft maps are almost 0
+        - an InputWarning if nothing is predicted in any image, or some maps have another scale
         - an InvertedWarning if some soft maps, or a quarter of the masks, are DARK
         """
         preds, gts = [], []
         for record in records:
-            pred, gt = record.evidence_for(self.gt.metric)
+            pred, gt = record.evidence_for(self.gt.metric)  # as this metric has read the files
             preds.append(pred)
             gts.append(gt)
-        values = _all_flags(preds)  # the flags that at least one prediction has
-        if self.gt.kind is Kind.OBJECTS:
+        flags = _all_flags(preds)  # the flags that at least one prediction has
+        if self.gt.kind is Kind.OBJECTS:  # they are paired by their number
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
             yield from options.problems(images, others)
-        if values & Values.FAINT and not values & Values.STRONG:  # all maps are almost 0
+        if flags & Values.FAINT and flags & Values.STRONG:  # some maps are almost 0
+            yield from _scale_warnings(records, preds)
+        elif flags & Values.FAINT:  # all are
             strongest = max(evidence.strongest for evidence in preds)
-            if strongest:
-                form = max(records, key=lambda record: record.pred.strongest).form
-                yield _faint_problem(form, strongest)
+            if strongest:  # soft maps; it is 0 for masks, and for soft maps of zeros
+                k = [evidence.strongest for evidence in preds].index(strongest)
+                yield _faint_problem(records[k].form, strongest)
             else:
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
-        elif values & Values.FAINT:  # some maps are
-            faint = [record for record in records if record.pred.values & Values.FAINT]
-            narrow = [record for record in faint if record.pred.values & Values.NARROW]
-            # Maps of 16 bits without a value of more than 8 bits may be images without boundaries,
-            # but hardly a quarter of them
-            of_8_bits = [r for r in faint if r.form == "soft16" and 1 < r.pred.strongest <= 255]
-            if 4 * len(of_8_bits) >= len(records):
-                narrow = of_8_bits
-            if narrow:
-                top = max(record.pred.strongest for record in narrow)
-                has = f"{len(narrow)} of {len(records)} maps have no value above {top:g}"
-                ids = listed([record.image_id for record in narrow], 3)
-                fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
-                yield InputWarning(f"{has}, unlike the others [{ids}]", fix=fix)
-        if values & Values.DARK:
-            dark = [r.image_id for r in records if r.pred.values & Values.DARK]
-            light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
-            n_maps = len(dark) + len(light)
-            has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
-            invert = Setting("invert", not self.pred.inverted)
-            are_most = len(dark) > len(light)
-            # A few masks may be wrong without being inverted
-            if self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps:
-                yield InvertedWarning(has, fix=invert if are_most else "invert only these")
+        if flags & Values.DARK:
+            yield from self._inverted_warnings(records, preds)
+
+    def _inverted_warnings(
+        self, records: Sequence[ImageRecord], preds: Sequence[Evidence]
+    ) -> Iterator[InvertedWarning]:
+        """Yield a warning if some soft maps, or a quarter of the masks, are probably inverted.
+
+        `preds` has the evidence of the prediction of each record: the flag DARK if it is darker on
+        the ground truth than elsewhere, LIGHT if not, and neither if this is unknown.
+        """
+        images = list(zip(records, preds, strict=True))
+        dark = [record.image_id for record, pred in images if pred.values & Values.DARK]
+        n_light = sum(bool(pred.values & Values.LIGHT) for pred in preds)
+        n_maps = len(dark) + n_light
+        has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
+        invert = Setting("invert", not self.pred.inverted)
+        # A few masks may miss the object without being inverted
+        if self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps:
+            yield InvertedWarning(has, fix=invert if len(dark) > n_light else "invert only these")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
@@ -396,15 +443,17 @@ class Readings(NamedTuple):
 
         For example 1 and 255: objects that are paired by their number would never match. One of the
         two must be white (255 or 65535), the value of a mask; 1 and 2 may be different objects.
+        `preds` and `gts` have the evidence of each image; its `levels` are the object's number.
         """
-        gt_numbers, pred_numbers = _single_numbers(gts), _single_numbers(preds)
+        # Each is empty if some image has several numbers
+        gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
-            pred_number, gt_number = pred_numbers.pop(), gt_numbers.pop()
+            (pred_number,), (gt_number,) = pred_numbers, gt_numbers
             has = f"{SIDE_NAMES[False]}, like all others, has one number, {pred_number:g}"
             expected = f"{gt_number:g} as in the truth: objects are paired by their number"
-            file = min(e.file for e in preds if e.levels)
-            yield Problem(file, has, expected, ("save the object as 1",))
+            file = min(e.file for e in preds if e.levels)  # the first file with an object
+            yield Problem(file, has, expected, ("save the object as 1",))  # on both sides
 
     def describe(
         self, records: Sequence[ImageRecord], pred_layout: Layout, gt_layout: Layout
@@ -412,13 +461,13 @@ class Readings(NamedTuple):
         """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
         The predictions are left out if there are none, for example when annotators are scored
-        against each other. Returns "" if there are no images, or if an image has no evidence, as
-        in reference runs.
+        against each other. Returns "" if there are no images, or if the values of an image were not
+        examined, as in the results of published programs that are only compared with.
         """
-        preds, gts, forms = [], [], []
+        preds, gts, forms = [], [], []  # the evidence of each side, and the formats of predictions
         for record in records:
             pred, gt = record.evidence_for(self.gt.metric)
-            if not gt.maps:
+            if not gt.maps:  # the number of examined maps
                 return ""
             gts.append(gt)
             if record.form not in ("none", "humans"):  # humans: annotators against each other
@@ -430,6 +479,31 @@ class Readings(NamedTuple):
         if preds:
             line = f"predictions {self.pred.describe(preds, pred_layout, forms)}; {line}"
         return f"Read as: {line}"
+
+
+def _scale_warnings(
+    records: Sequence[ImageRecord], preds: Sequence[Evidence]
+) -> Iterator[InputWarning]:
+    """Yield a warning if some soft maps, but not all, are probably stored on another scale.
+
+    `preds` has the evidence of the prediction of each record. Its value `strongest` is the maximum
+    of a map that is almost 0, and 0 for other maps. Such a map has the flag NARROW if `strongest`
+    is 1, or 255 in 16 bits: the white of a mask, or of 8 bits. An image without boundaries may also
+    give a 16-bit map of at most 255, but hardly a quarter of a set; then, all of these are named.
+    """
+    narrow, of_8_bits = [], []  # (image id, largest value)
+    for record, pred in zip(records, preds, strict=True):
+        if pred.values & Values.NARROW:
+            narrow.append((record.image_id, pred.strongest))
+        if record.form == "soft16" and 1 < pred.strongest <= 255:
+            of_8_bits.append((record.image_id, pred.strongest))
+    if 4 * len(of_8_bits) >= len(records):
+        narrow = of_8_bits
+    if narrow:
+        ids, maxima = zip(*narrow, strict=True)
+        has = f"{len(narrow)} of {len(records)} maps have no value above {max(maxima):g}"
+        fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
+        yield InputWarning(f"{has}, unlike the others [{listed(ids, 3)}]", fix=fix)
 
 
 def check_all_values(
@@ -487,13 +561,14 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
 
     - A bool mask is returned unchanged.
     - A binary mask, of 0 and one of 1, 255 and 65535, is True where nonzero. Exception: if
-      `inclusive` is True, 0 and 1 in uint8 or uint16 are gray levels.
+      `inclusive` is True, 0 and 1 in uint8 or uint16 are gray levels, both almost black.
     - Any other mask is gray: True above the threshold or, if `inclusive`, at or above it.
 
-    The threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
-    floats; None means one half. `what` names the mask in errors. Raises DataError for gray levels
-    outside 0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are
-    all at or below the threshold, because their scale is unknown.
+    `inclusive` is True if a user gave the threshold, and has said by this that masks are gray. The
+    threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats;
+    None means one half. `what` names the mask in errors. Raises DataError for gray levels outside
+    0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are all at
+    or below the threshold, because their scale is unknown.
     """
     if values.dtype == bool:
         return values
@@ -502,11 +577,14 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     is_gray = inclusive and top == 1 and white > 1  # 0 and 1 of 255 or 65535
     if is_binary(values) and not is_gray:
         return np.asarray(values != 0)
-    half = 128 * (white // 255) if white > 1 else 0.5  # 128 in uint8, 32896 in uint16
+    # 128 in uint8 and 128 * 257 in uint16, as programs convert 8 to 16 bits by the factor 257
+    half = 128 * (white // 255) if white > 1 else 0.5
     level = half if cut is None else cut * white
     in_range = values.min(initial=0) >= 0 and top <= white
-    # A mask that was resized or saved as JPEG still has some value above the cut
-    if not in_range or (not inclusive and white > 1 and top <= level):
+    # Integers at or below the threshold may be labels. Floats are on the scale from 0 to 1, and a
+    # mask that was resized or saved as JPEG still has some value above the threshold
+    is_scale_unknown = not inclusive and white > 1 and top <= level
+    if not in_range or is_scale_unknown:
         raise DataError(
             f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
             "uint16 or floats from 0 to 1"
@@ -519,62 +597,3 @@ def _white_of(values: Map) -> int:
     if values.dtype.kind == "f":
         return 1
     return {"uint8": 255, "uint16": 65535}.get(values.dtype.name, 0)
-
-
-def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the sorted distinct values of a mask if it may have a third class, such as void.
-
-    A mask of three values may have one, a mask of two may not. Of more values, one between the
-    smallest and the largest must fill a block of 3 x 3 pixels, because resizing and JPEG create
-    values along outlines only. A mask of more than LEVELS values, some of them between half of the
-    largest and the largest, is gray instead, like an average of masks.
-
-    Returns () if there is no third class. Of more than LEVELS values, only the LEVELS - 1 smallest
-    and the largest are returned.
-    """
-    levels = _distinct_values(values)  # () if there are more than LEVELS
-    if len(levels) in (2, 3):
-        return levels if len(levels) == 3 else ()
-    low, top = values.min(), values.max()
-    if not levels and ((values > top / 2) & (values < top)).any():
-        return ()  # gray, like an average of masks
-    inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
-    fills_block = (inner > low) & (inner < top)  # the value in between is that of all neighbours
-    for row, col in np.ndindex(3, 3):
-        fills_block &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-    if not fills_block.any():  # resizing and JPEG create values along outlines only
-        return ()
-    if levels:
-        return levels
-    distinct = np.unique(values)
-    return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
-
-
-def _distinct_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a map in ascending order, or () if there are more than LEVELS.
-
-    >>> _distinct_values(np.array([[0, 255, 1]]))
-    (0.0, 1.0, 255.0)
-    """
-    levels = list[float]()
-    rest = values.ravel()  # the pixels whose values are not yet in `levels`
-    # Stops after LEVELS + 1 passes, while np.unique would sort all pixels
-    while rest.size and len(levels) <= LEVELS:
-        levels.append(float(rest[0]))
-        rest = rest[rest != rest[0]]
-    return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
-
-
-def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels that must mean void if the map is a mask: all except 0 and white.
-
-    White is 1 if that is a level; otherwise it is the largest level, which must be 255 or 65535.
-    Returns () if 0 or white is missing.
-
-    >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
-    ((255,), (127,), (0.5,))
-    """
-    white = 1 if 1 in levels else max(levels, default=0)
-    if 0 not in levels or white not in (1, 255, 65535):
-        return ()
-    return tuple(tidy(level) for level in levels if level not in (0, white))

@@ -250,7 +250,7 @@ class Values(Flag):
     UNIT = auto()  # only 0 and 1, stored in 8 or 16 bits
     WHITE = auto()  # only 0 and white
     GRAY = auto()  # a mask of gray levels: neither binary, nor of two values, nor FEW
-    FEW = auto()  # a mask with a third value that may mean void (`reading._third_values`)
+    FEW = auto()  # a mask with a third value that may mean void (`labels.third_values`)
     FAINT = auto()  # a soft map that is probably on the wrong scale: all values are near 0
     STRONG = auto()  # a soft map that is not faint
     WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is not a class

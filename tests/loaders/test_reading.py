@@ -20,9 +20,10 @@ from scipy.io import savemat
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
+from bsdsbench.loaders.labels import distinct_values, void_levels
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, _distinct_values, _void_levels
-from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
+from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Sides, Values
 from tests.helpers.runs import counted, refused
 
 DISK = np.hypot(*(np.indices((48, 60)) - 24)) < 12
@@ -469,14 +470,24 @@ def test_a_verdict_does_not_depend_on_the_order(sides, random):
     assert verdict(pairs) == verdict(mixed)
 
 
+def test_inverted_maps_are_those_of_the_metric():
+    """A second metric reads masks that the first one reads as labels."""
+    light, dark = Evidence(maps=1), Evidence(Values.DARK, maps=1)
+    masks = (ReadOptions(Kind.MASK, truth=side, metric="saliency") for side in (False, True))
+    others = {"saliency": Sides(dark, light)}
+    records = [ImageRecord(name, (1, 1), pred=light, gt=light, others=others) for name in "ab"]
+    (warning,) = Readings(*masks).check_values(records)
+    assert str(warning).startswith("2 of 2 maps are darker")
+
+
 @given(st.lists(st.sampled_from([0, 1, 7, 255]), min_size=1, max_size=30))
-def test_levels_are_the_distinct_values(values):
-    assert _distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
+def test_levels_are_thedistinct_values(values):
+    assert distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
 
 
 @given(st.sets(st.sampled_from([1, 3, 127, 128, 255, 65535]), min_size=1, max_size=4))
 def test_without_its_void_a_map_is_a_mask(levels):
-    void = _void_levels((0, *sorted(levels)))
+    void = void_levels((0, *sorted(levels)))
     left = levels - set(void)
     if void:
         assert left < {1, 255, 65535}
