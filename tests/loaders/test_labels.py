@@ -6,8 +6,10 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import ShapeError
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
 from bsdsbench.runs.sanity import find_symptoms
+from bsdsbench.scores.counts import Evidence, ImageRecord, Sides, Values
 from tests.reference import contours
 
 
@@ -63,3 +65,13 @@ def test_slices_of_a_volume_are_no_annotators(n_maps, n_annotators):
     gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * n_annotators, (labels,) * n_annotators)
     found = find_symptoms(pred, gt, bb.Protocol(), [registry.get("region")])
     assert [code for code, *_ in found] == ["volume"] * (n_maps == n_annotators == 12)
+
+
+def test_inverted_maps_are_those_of_the_metric():
+    """A second metric reads masks that the first one reads as labels."""
+    light, dark = Evidence(maps=1), Evidence(Values.DARK, maps=1)
+    masks = (ReadOptions(Kind.MASK, truth=side, metric="saliency") for side in (False, True))
+    others = {"saliency": Sides(dark, light)}
+    records = [ImageRecord(name, (1, 1), pred=light, gt=light, others=others) for name in "ab"]
+    (warning,) = Readings(*masks).check_values(records)
+    assert str(warning).startswith("2 of 2 maps are darker")

@@ -23,7 +23,7 @@ from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
 from bsdsbench.loaders.labels import distinct_values, void_levels
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
-from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Sides, Values
+from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 
 DISK = np.hypot(*(np.indices((48, 60)) - 24)) < 12
@@ -470,18 +470,8 @@ def test_a_verdict_does_not_depend_on_the_order(sides, random):
     assert verdict(pairs) == verdict(mixed)
 
 
-def test_inverted_maps_are_those_of_the_metric():
-    """A second metric reads masks that the first one reads as labels."""
-    light, dark = Evidence(maps=1), Evidence(Values.DARK, maps=1)
-    masks = (ReadOptions(Kind.MASK, truth=side, metric="saliency") for side in (False, True))
-    others = {"saliency": Sides(dark, light)}
-    records = [ImageRecord(name, (1, 1), pred=light, gt=light, others=others) for name in "ab"]
-    (warning,) = Readings(*masks).check_values(records)
-    assert str(warning).startswith("2 of 2 maps are darker")
-
-
 @given(st.lists(st.sampled_from([0, 1, 7, 255]), min_size=1, max_size=30))
-def test_levels_are_thedistinct_values(values):
+def test_levels_are_the_distinct_values(values):
     assert distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
 
 
