@@ -34,7 +34,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs import sanity
+from bsdsbench.runs import fit, sanity
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import counted, grouped, listed
@@ -260,7 +260,7 @@ class Examination:
                 self.refused.append(str(error.problems[0]))
                 return
             self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
-            areas = sanity.area_thumbnails(pred, gt, protocol)
+            areas = fit.area_thumbnails(pred, gt, protocol)
             for symptom in sanity.find_symptoms(pred, gt, protocol, [metric], areas):
                 self.symptoms.setdefault(symptom, []).append(image.file)
 
@@ -291,8 +291,8 @@ class Examination:
         if not maps.is_comparable:  # other sizes, or one of the two is constant
             return False
         # `check_fit` compares the thumbnails of different images to find exchanged maps
-        small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
-        image.orientation = sanity.best_orientation(small_pred, small_truth)
+        small_pred, small_truth = fit.thumbnail(maps.soft), fit.thumbnail(maps.truth)
+        image.orientation = fit.best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
         if measure:
             image.maps = maps
@@ -507,7 +507,7 @@ def check_fit(examination: Examination) -> None:
     """
     dark = []
     for image in examination.sound:
-        if image.maps and sanity.has_dark_boundaries(image.maps.soft, image.maps.truth):
+        if image.maps and fit.has_dark_boundaries(image.maps.soft, image.maps.truth):
             dark.append(image)
     fix = Setting("invert", not examination.protocol.invert)
     inverting = examination.protocol.replace(invert=fix.value)
@@ -517,12 +517,12 @@ def check_fit(examination: Examination) -> None:
         turned = [image for image in examination.sound if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
     thumbnails = [
-        sanity.Thumbnails(image.image_id, *image.thumbnails)
+        fit.Thumbnails(image.image_id, *image.thumbnails)
         for image in examination.sound
         if image.thumbnails
     ]
     # Id of an image -> id of the image whose ground truth its map fits better
-    other_of_image = dict(sanity.find_swaps(thumbnails))
+    other_of_image = dict(fit.find_swaps(thumbnails))
     a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message
     exchanged = [image for image in examination.sound if image.image_id in other_of_image]
     examination.report_images("exchanged", exchanged, a=a, b=b)

@@ -8,8 +8,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
 from bsdsbench.metrics.structures import CcqMetric
-from bsdsbench.runs import areas, sanity
-from bsdsbench.runs.sanity import _block_means, thumbnail
+from bsdsbench.runs import fit, sanity
+from bsdsbench.runs.fit import _block_means, thumbnail
 
 WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
@@ -100,7 +100,7 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         expected = on + 0.05 < off and off > needed
         n_dark += expected
         pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
-        assert areas.is_dark_on_mask(pred, gt, protocol, least) == expected
+        assert fit.is_dark_on_mask(pred, gt, protocol, least) == expected
     assert 0 < n_dark < 40
 
 
@@ -109,4 +109,4 @@ def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_ob
     mask[2:5, 2:6], valid[:8] = True, True
     labels = np.where(valid, ~mask, -1).astype(np.int64)  # inverted, and -1 where it is void
     pred, gt = bb.Prediction("a", classes=labels), bb.GroundTruth("a", mask=mask, valid=valid)
-    assert areas.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)
+    assert fit.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)

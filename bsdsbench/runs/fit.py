@@ -1,0 +1,281 @@
+"""Compare one map with a ground truth, for the checks of `runs.sanity`.
+
+Is the map darker on what is annotated, does it fit only after a flip, does it fit another image?
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bsdsbench.arguments import F8, Bool
+from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.loaders.labels import PIXEL_PAIRS
+from bsdsbench.protocol.protocol import Protocol
+
+# The windows of `_smoothed` for the weights 1, 4, 6, 4, 1, and for the mean of 9 x 9 pixels, which
+# is subtracted because all images share a coarse layout
+_BLUR, _AROUND = ((2, 1),) * 4, ((3, 1), (3, 3))
+# These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
+# 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
+# ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
+_LEAST_FIT = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
+# Thumbnails of n random pixels hardly ever have a correlation above this value / sqrt(n), which is
+# five standard deviations of the correlation
+_FIT_OF_NOISE = 18.0
+# A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
+# least this many times that of the unflipped map with the ground truth of its own image
+CLEARLY_BETTER = 2.0
+# Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
+FLIPS = (
+    ("mirrored left to right", True, 3),
+    ("upside down", True, 1),
+    ("turned by 180 degrees", False, 2),
+    ("transposed", True, 0),
+    ("turned to the left", False, 1),
+    ("turned to the right", False, 3),
+    ("transposed and turned by 180 degrees", True, 2),
+)
+_AREAS = {"mask", "labels"}  # parts of a ground truth that are areas instead of lines
+# A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
+_MUCH_DARKER = 1.3
+_DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
+_ROUNDING = 1e-9  # larger than the rounding errors of means of maps
+
+
+class Areas(NamedTuple):
+    """Two maps of one image and the same shape, whose correlation shows if the first is turned."""
+
+    pred: Map
+    truth: Map
+
+
+def _comparable_areas(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Areas | None:
+    """Return a prediction and the mask or labels of its ground truth as two maps of the same shape.
+
+    Their correlation shows whether the prediction is flipped, or fits another image. A soft map is
+    returned with the object of the truth (pixels that are not 0), on which it should be bright. Of
+    a predicted mask or label map and its truth, the outlines of the regions are returned, because
+    the numbers of labels cannot be correlated. The result is None for other predictions, if the
+    truth has no mask or labels, and if the sizes differ.
+    """
+    truth = gt.parts.get("mask", gt.parts.get("labels"))
+    if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
+        return None
+    step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
+    reduced_truth = truth[::step, ::step]
+    if pred.kind == "soft":
+        soft = unit(pred.soft[::step, ::step])  # floats in [0, 1], not inverted yet
+        return Areas(1 - soft if protocol.invert else soft, reduced_truth != 0)
+    if pred.classes.ndim > 2:  # one map per class
+        return None
+    return Areas(_outlines(pred.classes[::step, ::step]), _outlines(reduced_truth))
+
+
+def _outlines(labels: Map) -> Bool:
+    """Return a map (H, W), True at the pixels on both sides of every outline of a label map."""
+    outlines = np.zeros(labels.shape, np.bool_)
+    for pixel, neighbour in PIXEL_PAIRS:
+        differs = labels[pixel] != labels[neighbour]
+        outlines[pixel] |= differs
+        outlines[neighbour] |= differs
+    return outlines
+
+
+def is_dark_on_mask(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, least: float = 0
+) -> bool:
+    """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
+
+    It is then probably inverted. Its mean on the mask must be lower than that on the background by
+    more than _DARKER_BY, and the mean on the background must exceed `least`. For a binary map, it
+    must exceed 0.5. The result is False for other predictions, such as label maps, and if the sizes
+    differ. Void pixels are ignored.
+    """
+    if pred.kind == "soft":
+        values, inverts = pred.soft, protocol.invert
+    elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
+        # A mask, which has been inverted on reading if the protocol says so
+        values, inverts = pred.classes, False
+    else:
+        return False
+    mask = gt.mask
+    background = ~mask & gt.parts.get("valid", np.True_)
+    n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
+    if values.shape != mask.shape or not n_object or not n_beside:
+        return False
+    white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
+
+    def mean_of(pixels: Bool) -> float:
+        """Return the mean of the pixels in [0, 1], inverted if the protocol inverts the map."""
+        mean = float(values[pixels].mean(dtype=np.float64)) / white
+        return 1 - mean if inverts else mean
+
+    on_object = mean_of(mask)
+    # A quick test first, as most maps are not dark: the sum of all values, void pixels included,
+    # less the sum on the object is at least the sum on the background. If even this bound of the
+    # background's mean is too low, the mean need not be computed. The test needs values of 0 or
+    # more, but a mask may have -1 where it is void
+    if values.dtype.kind != "i" or values.min() >= 0:
+        total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
+        total = values.size - total if inverts else total
+        bound = (total - on_object * n_object) / n_beside
+        if bound + _ROUNDING < max(least, on_object + _DARKER_BY):
+            return False
+    beside = mean_of(background)
+    if on_object + _DARKER_BY >= beside or beside <= least:
+        return False
+    # A thin line on a background of 0 may just miss the annotated line without being inverted
+    return beside > 0.5 or not np.all((values == 0) | (values == white))
+
+
+def has_dark_boundaries(soft: F8, truth: F8) -> bool:
+    """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
+
+    `truth` (H, W) is the number of annotators that marked each pixel. Both are reduced to means of
+    small blocks, and "on" is the mean of the map over blocks with a mark, "off" that over the
+    others. The map is much darker in either of two cases:
+
+    - It is an inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off.
+    - It has distances to the boundaries: its mean exceeds 0.1, and on is less than half of off. The
+      limit of 0.1 excludes thin lines, which lie off if they just miss the annotated ones.
+
+    The result is False if no block or every block has a mark.
+    """
+    brightness = _block_means(soft)
+    is_marked = _block_means(truth) > 0
+    if is_marked.all() or not is_marked.any():
+        return False
+    on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
+    mean = soft.mean()
+    is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
+    has_distances = mean > 0.1 and on < off / 2
+    return bool(is_inverted or has_distances)
+
+
+class Thumbnails(NamedTuple):
+    """Small arrays of an image's map and ground truth, scaled by `thumbnail` to unit norm."""
+
+    image_id: str
+    pred: F8  # (h, w), a thumbnail of the predicted map
+    truth: F8  # (h, w), a thumbnail of its ground truth
+
+
+def area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
+    """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
+
+    The sum of the products of the two is their correlation. They show the maps of
+    `_comparable_areas`. Returns None if prediction and ground truth cannot be compared.
+    """
+    areas = _comparable_areas(pred, gt, protocol) if _AREAS & gt.parts.keys() else None
+    if areas is None:
+        return None
+    return Thumbnails(pred.image_id, thumbnail(areas.pred), thumbnail(areas.truth))
+
+
+def _block_means(values: F8 | Bool) -> F8:
+    """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
+    side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
+    rows, cols = values.shape[0] // side * side, values.shape[1] // side * side
+    pixels: Map = values.view(np.uint8) if values.dtype == bool else values  # sums are at most 16
+    # Slices are added, because numpy's sums over short axes take five times as long
+    lines = pixels[0:rows:side, :cols]
+    for k in range(1, side):
+        lines = lines + pixels[k:rows:side, :cols]
+    sums = lines[:, ::side]
+    for k in range(1, side):
+        sums = sums + lines[:, k::side]
+    return np.asarray(sums / side**2)
+
+
+def thumbnail(values: F8 | Bool) -> F8:
+    """Reduce an (H, W) map to a small array, so that maps can be compared quickly.
+
+    It is downsampled and smoothed, its local mean over 9 x 9 pixels is subtracted, and it is scaled
+    to unit norm: the sum of its squares is 1. The correlation of two such arrays is therefore the
+    sum of their products. Constant maps become all zeros.
+    """
+    # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
+    small = _smoothed(_block_means(values), _BLUR)
+    small = small - _smoothed(small, _AROUND)
+    norm = float(np.sqrt((small * small).sum()))
+    return small / norm if norm > 0 else small
+
+
+def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
+    """Smooth an (H, W) map along both axes, repeating the values at the border beyond it.
+
+    Each window (size, step) in turn replaces a value by the sum of `size` values that are `step`
+    apart: four windows (2, 1) give the weights 1, 4, 6, 4, 1. The result is divided by the sum of
+    all weights only once, at the end, for speed.
+    """
+    sizes, steps = np.transpose(windows)
+    total_weight = int(sizes.prod())
+    # A window shortens the lines by (size - 1) * step. Half of the sum is added at either end
+    margin = int(((sizes - 1) * steps).sum()) // 2
+    for _ in range(2):  # smooth the columns and transpose, then the rows, which restores the shape
+        lines = values.take(np.arange(-margin, len(values) + margin), axis=0, mode="clip")
+        for size, step in windows:
+            n = len(lines) - (size - 1) * step
+            sums = lines[:n]
+            for k in range(1, size):
+                sums = sums + lines[k * step : k * step + n]
+            lines = sums
+        values = (lines / total_weight).T
+    return values
+
+
+def best_orientation(pred: F8, truth: F8) -> str:
+    """Return the name of the flip, such as "upside down", after which a map fits its truth best.
+
+    Both are results of `thumbnail`, (h, w) with unit norm, so the sum of their products is their
+    correlation, which measures the fit. The result is "" unless the best flip has a correlation
+    above each of these: twice (CLEARLY_BETTER) that of the unflipped map, 0.2 (_LEAST_FIT), and
+    18 / sqrt(number of pixels) (_FIT_OF_NOISE), which random pixels hardly exceed.
+    """
+    unflipped_fit = float((pred * truth).sum())
+    noise = _FIT_OF_NOISE / math.sqrt(pred.size)
+    best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * unflipped_fit)
+    if best_fit >= 1:  # no correlation exceeds 1
+        return ""
+    for name, transposes, quarters in FLIPS:
+        flipped = np.rot90(pred.T if transposes else pred, quarters)
+        if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
+            fit = float((flipped * truth).sum())
+            if fit > best_fit:
+                best, best_fit = name, fit
+    return best
+
+
+def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
+    """Find maps that were probably saved under the name of another image.
+
+    A map is reported if it and the ground truth of another image are each other's best match, and
+    they match clearly better than the map and the ground truth of its own image. The match is the
+    correlation of thumbnails of unit norm, of which only those of the same shape are compared.
+
+    Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
+    fits. Two maps that were swapped with each other usually give two pairs.
+    """
+    swapped = []
+    by_shape: dict[tuple[int, ...], list[Thumbnails]] = {}
+    for image in thumbnails:
+        by_shape.setdefault(image.pred.shape, []).append(image)
+    for same_shape in by_shape.values():
+        if len(same_shape) == 1:
+            continue
+        preds = np.stack([image.pred for image in same_shape])  # (n, h, w)
+        truths = np.stack([image.truth for image in same_shape])
+        # (n, n): correlation, the sum of products, of each map (row) and each ground truth (column)
+        fits = np.tensordot(preds, truths, ((1, 2), (1, 2)))
+        # Two thumbnails of random pixels correlate by chance, less so if they have more pixels
+        noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # a correlation that chance hardly exceeds
+        for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
+            is_mutual = fits[:, best].argmax() == k
+            least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
+            if best != k and is_mutual and fits[k, best] > least_fit:
+                swapped.append((same_shape[k].image_id, same_shape[best].image_id))
+    return swapped
