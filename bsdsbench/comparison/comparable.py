@@ -38,12 +38,14 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : if True, drop every image that some run lacks. If False, do so only if each of these
-        images was left out with permission. If None, drop nothing; this is for callers without such
-        an option, and errors do not suggest it.
+    common : if True, drop every image that some run lacks. If False, do so only if there is a
+        reason for each of these images: it failed or has empty ground truth in the run that lacks
+        it, or this run skips images without a prediction. None drops nothing; it is for callers
+        without such an option, and errors do not suggest it.
     force : if True, report differences in protocol and ground truth as notes instead of raising.
         None is the same as False, but errors do not suggest the option.
-    strict : if True, common=False drops nothing
+    strict : True for a check of a run against its own baseline. Then common=False drops nothing,
+        and notes on missing predictions and on runs with equal counts are left out.
 
     Raises DataError if there are no runs, if a run has no per-image counts, if the images differ
     and may not be dropped, or if protocols or ground truth differ.
@@ -59,15 +61,14 @@ def comparable(
         difference = pair.difference
         if difference.field == "images":
             severities_of_images.add(difference.severity)
-        elif difference.severity is Severity.FORBIDS:
+        elif difference.severity is Severity.FORBIDS:  # its scores are not comparable
             problems.append(pair.line())
-        elif difference.severity is Severity.SAID:
+        elif difference.severity is Severity.SAID:  # they are, with a note
             notes.append(pair.line())
     shared, notes_on_images = list(runs), list[str]()
-    if severities_of_images:
-        # If every run was allowed to leave out the images that it lacks, a note is enough
-        is_permitted = severities_of_images == {Severity.SAID} and common is False and not strict
-        may_drop = bool(common) or is_permitted
+    if severities_of_images:  # the images differ; only SAID if there is a reason for each of them
+        is_explained = severities_of_images == {Severity.SAID}
+        may_drop = common is True or (common is False and is_explained and not strict)
         has_option = common is not None
         shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, has_option)
     effect = "" if force is None else "compares them all the same"
@@ -75,12 +76,13 @@ def comparable(
     for run in runs:
         if run.provenance.official is not None:  # read from text files of the official benchmark
             rule = run.protocol.ap_rule
-            # With `whole_image`, every pixel is predicted at threshold 0
+            # With `whole_image`, the files have a row for threshold 0, at which every pixel is
+            # predicted. Of the rules of official programs, only that of EDTER uses this row
             if run.protocol.whole_image and rule != "edter":
                 rule += " without the row of threshold 0"
             origin = "read from official files, which do not state the protocol"
             notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
-    if not strict:  # a check of a run against its own baseline finds equal counts
+    if not strict:  # a baseline made from the same run has equal counts, which is no mistake
         notes += missing_notes(shared) + equal_counts_notes(shared)
     return ComparableRuns(shared, [*notes_on_images, *notes, *reference_notes(shared), *problems])
 
@@ -90,8 +92,9 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that some run lacks. To be called only if there are such images.
 
-    In the returned runs, `Evaluation.failed` lists each image that was dropped from the run, with
-    the reason "not in" and the names of the runs that lack it.
+    In the returned runs, `Evaluation.failed` (images that could not be counted, with the reason)
+    also lists each image that was dropped from the run, with the reason "not in" and the names of
+    the runs that lack it. It is a part of `Evaluation.left_out`, all images that were not counted.
 
     may_drop : if False, raise instead of dropping images
     has_option : True if the caller has the option `common`, which the error then suggests
@@ -165,6 +168,7 @@ def unequal_coverage(
     n_defined_of_runs = [run.n_values_averaged() for run in runs]
     texts = dict[str, str]()
     for score in scores:
+        # A mean of means has several units, such as "classes" and "pairs": the last that differs
         for unit in sorted(n_defined_of_runs[0].get(score, {})):
             numbers = [n_defined.get(score, {}).get(unit) for n_defined in n_defined_of_runs]
             if None not in numbers and len(set(numbers)) > 1:

@@ -118,9 +118,11 @@ def compare(
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)  # raises for another word
+    # Load and check the runs, and keep only the images that all of them have
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
+    # The settings, and the images or clusters to draw: `sampling.n` of them
     sampling = settings.for_images_of(evaluations, cluster)
     notes += sampling.notes(evaluations[0])
     metrics = shared_metrics(evaluations)
@@ -130,7 +132,8 @@ def compare(
     n_passes = len(evaluations) + 2 * len(permuted_pairs)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
-    compared = compare_sampled(sampled, dict.fromkeys(run_names, 1), metrics, sampling)
+    n_runs = dict.fromkeys(run_names, 1)  # each run is compared as a method of a single run
+    compared = compare_sampled(sampled, n_runs, metrics, sampling)
     scores: tuple[str, ...] = compared.fields["scores"]
     permutation_p = {
         (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
@@ -155,7 +158,7 @@ def compare(
         shown=tuple(default_scores(evaluations[0], scores, parts=True)),
         coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
-        **compared.fields,
+        **compared.fields,  # names, scores, ranks, n_images, the settings, protocol ...
     )
 
 
@@ -185,31 +188,33 @@ def _test_differences(
     """Return the differences with Holm-corrected p-values and the mark of the official solver.
 
     `permutation_p` has the p-values of a permutation test by pair and score, which replace those of
-    the bootstrap; it is empty if the bootstrap is the test.
+    the bootstrap; it is empty if the bootstrap is the test. Holm's method corrects the p-values of
+    one score for all pairs (and, for scores of classes and other parts, all parts) together.
 
-    The official benchmark matches predicted to ground-truth pixels with a solver that is not
-    optimal: in each edge map it leaves about PAIRS_LOST pairs of pixels unmatched that an optimal
-    solver matches. A difference is marked if it is smaller than the change that this may have
-    caused. If that solver matched one of the two runs, it is estimated by scoring that run with as
-    many more matched pairs. If it matched both, the missed pairs cancel and only its random choices
-    remain (SOLVER_MOVES).
+    The official benchmark matches predicted to ground-truth pixels with a randomised solver that is
+    not optimal: in each edge map it leaves about PAIRS_LOST = 4 pairs of pixels unmatched that an
+    optimal solver matches. A difference is marked if it is smaller than the change that this may
+    have caused. If that solver matched one of the two runs, it is estimated by scoring that run
+    with as many more matched pairs. If it matched both, the missed pairs cancel, and only its
+    random choices remain: SOLVER_MOVES = 0.0003 is the largest change of an ODS by these.
     """
-    # Run -> score -> absolute change by the missed pairs; {} if another solver matched the run
-    changes: dict[str, dict[str, float]] = {sampled.name: {} for sampled in runs}
+    # Run -> score -> absolute change by the missed pairs. Only of runs that this solver matched
+    changes: dict[str, dict[str, float]] = {}
     for sampled in runs:
         if sampled.run.by_official_solver:
             with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
-            for score, value in sampled.values.items():
-                changes[sampled.name][score] = abs(with_pairs[score] - value)
+            values = sampled.values.items()
+            changes[sampled.name] = {s: abs(with_pairs[s] - value) for s, value in values}
     tested = []
     for d in differences:
         p = d.p
         if permutation_p and not isnan(d.value):
             p = permutation_p[d.a, d.b][d.score]
-        if changes[d.a] and changes[d.b]:
+        if d.a in changes and d.b in changes:
             change = SOLVER_MOVES
-        else:
-            change = (changes[d.a] or changes[d.b]).get(d.score, 0.0)
+        else:  # 0 if it matched neither run
+            changes_of_one = changes.get(d.a) or changes.get(d.b) or {}
+            change = changes_of_one.get(d.score, 0.0)
         tested.append(replace(d, p=p, solver=abs(d.value) < change, solver_moves=change))
     return correct_families(tested)
 
@@ -222,17 +227,19 @@ def _assign_letters(
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
-    `differences` are those of all scores. Returns a dict from score to the letters of each run, in
-    the order of `runs`. The best run has the letter "a". A run without any p-value gets "".
+    If A, B and C have the letters "a", "ab" and "b", only A and C differ. `differences` are those
+    of all scores. Returns a dict from score to the letters of each run, in the order of `runs`. The
+    best run has the letter "a". A run without any p-value, as of an undefined score, gets "".
     """
     letters = {}
     for score in scores:
         tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
         tested_names = {d.a for d in tested} | {d.b for d in tested}
         value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
+        # The highest value first, unless lower values are better
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
         different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
-        letters_of_run = significance.letters(best_first, different)
+        letters_of_run = significance.letters(best_first, different)  # Piepho's letter display
         letters[score] = tuple(letters_of_run.get(run.name, "") for run in runs)
     return letters
 
@@ -252,7 +259,7 @@ def _compare_images(
     units = sampling.unit_of_images(len(runs[0].run.records))
     # Run -> score -> (number of units,): the score without unit u
     scores_without: dict[str, dict[str, F8]] = {}
-    if sampling.n > 1 and len(runs) > 1:
+    if sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
         weighted_runs = [run.weighted for run in runs]
         scores = bootstrap.scores_of(weighted_runs, bootstrap.jackknife_weights(units))
         scores_without = dict(zip([run.name for run in runs], scores, strict=True))
@@ -261,9 +268,12 @@ def _compare_images(
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
         influence = np.zeros(units.size)  # (N,)
         if scores_without:
-            difference = a.values[first_score] - b.values[first_score]
+            difference = a.values[first_score] - b.values[first_score]  # a - b, on all images
             without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
-            influence = (difference - without)[units]  # of a unit, copied to each of its images
+            # (number of units,): positive if a - b is larger with the unit than without it
+            influence_of_unit = difference - without
+            influence = influence_of_unit[units]  # (N,): that of a cluster, for each of its images
+        # `run` is the Evaluation of the sampled run: {image id: {key of a score: value}}
         values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
         key = registry.get(metric).image_columns[0].key
         effects = []
@@ -298,7 +308,7 @@ class MethodScores(NamedTuple):
     of_runs: dict[tuple[str, str], ScoresOfRuns]  # (method, score) -> the score of each run
     intervals: list[Interval]  # by score, then by method
     differences: list[ScoreDifference]  # by score, then by pair; without Holm's correction
-    fields: dict[str, Any]  # the other fields of `ComparedScores` that follow from these and inputs
+    fields: dict[str, Any]  # keyword arguments: further fields that all `ComparedScores` have
 
 
 def compare_sampled(
@@ -320,7 +330,9 @@ def compare_sampled(
     remaining = iter(runs)
     methods = []
     for name, n in n_runs.items():
-        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)
+        # The same seed: methods with equal numbers of runs draw the same ones, so that the two runs
+        # of a seed are drawn together if the methods are paired
+        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)  # (B, n)
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
     # Scores that all runs have: error classes, for example, have some only where they were counted
     scores = tuple(shared_names(run.values for run in runs))
@@ -334,7 +346,8 @@ def compare_sampled(
             value = of_runs[method.name, score].mean
             # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
             by_run, times_drawn = method.in_samples(score), method.times_drawn
-            means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
+            # `values` (B,) of the method in samples of images and runs; n images, or clusters
+            means = _draw_means(by_run, times_drawn, n_units=sampling.n)
             low, high = means.interval(sampling.level)
             intervals.append(Interval(method.name, score, value, low, high))
             draws[method.name], to_rank[method.name] = means, (value, means.values)
@@ -344,7 +357,7 @@ def compare_sampled(
         ranks[score] = ranks_of(score, to_rank, sampling.level)
     evaluations = [sampled.run for sampled in runs]
     protocols = [registry.describe(metrics, run.protocol) for run in evaluations]
-    fields = {
+    fields = {  # of `Comparison` and of `MethodComparison`
         "names": tuple(n_runs),
         "scores": scores,
         "ranks": ranks,
@@ -400,10 +413,11 @@ def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
         return _Draws(by_run[0], n_units)
     # Scores relative to the first run: the mean of R equal scores may be rounded, that of zeros not
     offsets = by_run - by_run[0]
-    mean_offset = offsets.mean(axis=0)
-    means = by_run[0] + mean_offset
-    # The mean offset of the sampled runs, minus the mean offset of all runs
-    deviations = np.einsum("rb,br->b", offsets, times_drawn) / n_runs - mean_offset
+    mean_offset = offsets.mean(axis=0)  # (B,)
+    means = by_run[0] + mean_offset  # (B,): of all R runs, each once
+    # (B,): the mean over the R drawn runs, some of them repeated, minus that over all runs
+    mean_offset_of_drawn = np.einsum("rb,br->b", offsets, times_drawn) / n_runs
+    deviations = mean_offset_of_drawn - mean_offset
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
@@ -433,13 +447,16 @@ def _difference(
     """
     values_a, values_b = a.on_all_images(score), b.on_all_images(score)
     value = values_a.mean - values_b.mean
-    if is_paired:
-        draws = _draw_means(a.in_samples(score) - b.in_samples(score), a.times_drawn, sampling.n)
+    if is_paired:  # both have the same `times_drawn`, how often each sample contains each seed
+        by_seed = a.in_samples(score) - b.in_samples(score)  # (R, B)
+        draws = _draw_means(by_seed, a.times_drawn, sampling.n)
     else:
         mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
+        # The sample size that decides how far intervals and p are widened: the smaller is safe
         n_effective = min(mean_a.n_effective, mean_b.n_effective)
         draws = _Draws(mean_a.values - mean_b.values, n_effective)
     n_runs = len(a.runs), len(b.runs)
+    # Two single runs differ by the images alone, which the bootstrap of images tests
     has_too_few = min(n_runs) < LEAST_RUNS and n_runs != (1, 1)
     if isnan(value) or has_too_few:
         p = nan
@@ -448,6 +465,8 @@ def _difference(
         p = significance.sign_flip_p(differences, sampling.seed)
     else:
         p = significance.p_value(draws.values, draws.n_effective)
+    # The smallest true difference that would be significant with probability 0.8
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
     low, high = draws.interval(sampling.level)
+    # `correct_families` replaces `p_holm`, when the differences of all pairs are known
     return ScoreDifference(a.name, b.name, score, value, low, high, p, p_holm=p, least=least)

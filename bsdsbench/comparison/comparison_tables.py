@@ -69,8 +69,8 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 def _title_of_only_metric(scores: Sequence[str]) -> str:
     """Return the title of the metric if all scores belong to the same one; otherwise "".
 
-    The title of the table then names the metric, so that its headings need not. Default metrics
-    also give "", because headings never name them.
+    The title of the table then names the metric, so that its headings need not. The default
+    metrics, such as "boundary", also give "", because headings never name them.
     """
     metrics = {score.partition(".")[0] for score in scores}
     if len(metrics) != 1 or metrics & {*registry.DEFAULT_METRICS}:
@@ -128,61 +128,52 @@ def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
 def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
-    Each cell holds a score, its interval and, if several runs are compared, its letters: runs that
-    share a letter do not differ significantly. If the curve of an AP starts above recall 0, a note
-    on its column says so. In a table of parts, such as classes, the best run of each part is
-    marked. If there is only one run, this table has no column of runs.
+    A part is a class, for example. Each cell holds a score, its interval and, if several runs are
+    compared, its letters: runs that share a letter do not differ significantly. In a table of
+    parts, the best run of each part is marked; if there is only one run, it has no column of runs.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores
     """
-    cell_of = score_cells(compared)
-    has_pairs = len(compared.names) > 1
-    only_metric = _title_of_only_metric(compared.scores)
-    labels = [METHOD]
+    # The labels of a row: the part, the run (METHOD), or both
     if metric:
-        labels = [PART, METHOD] if has_pairs else [PART]
+        labels = [PART, METHOD] if len(compared.names) > 1 else [PART]
         title = f"{registry.get(metric).title}, part by part, with intervals"
-        sentence = ""  # the title is more precise
+        latex_caption = ""  # the title, which is more precise, becomes the caption
     else:
+        labels = [METHOD]
+        only_metric = _title_of_only_metric(compared.scores)  # "" if there are several metrics
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
-        sentence = f"Scores with {compared.percent} intervals from {samples}"
-    # The keys of these two are the keys of the table's columns of scores
+        latex_caption = f"Scores with {compared.percent} intervals from {samples}"
+    # Columns of the table by their key. All parts of a score, such as its classes, share a column
     fields: dict[str, Field] = {}
-    columns: dict[str, Column] = {}  # the column of the metric from which the field was made
-    # Part, or "" for overall scores -> key of a table column -> full name of the score
-    scores_by_part: dict[str, dict[str, str]] = {}
-    keys_by_note: dict[str, list[str]] = {}  # note on the start of a curve -> keys of its AP
+    definitions: dict[str, Column] = {}  # the metric's definition of the score in this column
+    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
     for score in scores:
-        name = parse_score(score)
-        field = table_column(name.column, 3)
-        if not metric:
+        _, part, definition = parse_score(score)
+        if metric:
+            field = table_column(definition, digits=3)
+        else:  # the heading names the metric, unless the title does
             field = score_field(score, in_title=only_metric != "")
-        fields[field.key], columns[field.key] = field, name.column
-        scores_by_part.setdefault(name.part, {})[field.key] = score
-        if score in compared.late_starts:
-            keys_by_note.setdefault(compared.late_starts[score], []).append(field.key)
+        fields[field.key], definitions[field.key] = field, definition
+        scores_by_part.setdefault(part, {})[field.key] = score
+    cell_of = score_cells(compared)  # (run, score) -> score with interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
     for part, score_by_key in scores_by_part.items():
         for run in compared.names:
             label_cells = [part if label is PART else run for label in labels]
             cells: dict[str, Estimate | None] = dict.fromkeys(fields)  # None: the part lacks it
-            defined: dict[str, float | None] = dict.fromkeys(fields)  # None: undefined
+            values: dict[str, float | None] = dict.fromkeys(fields)  # None: lacking or undefined
             for key, score in score_by_key.items():
                 cells[key] = cell = cell_of[run, score]
                 if cell.value is not None and not math.isnan(cell.value):
-                    defined[key] = cell.value
+                    values[key] = cell.value
             rows.append([*label_cells, *cells.values()])
-            row_notes.append(undefined_notes(columns, defined))
-    notes: list[str | Note] = []
-    if has_pairs:
-        families = " over the pairs and parts of each score" if metric else ""
-        letters_note = "Runs that share a letter do not differ significantly"
-        notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
-    for line, keys in keys_by_note.items():  # parts share a column, so its key may occur repeatedly
-        notes.append(Note(f"{line}.", tuple(dict.fromkeys(keys)), names_columns=True))
+            row_notes.append(undefined_notes(definitions, values))
+    key_of_score = {s: key for of_part in scores_by_part.values() for key, s in of_part.items()}
+    notes = _letters_and_starts(compared, key_of_score, metric != "")
     return Table(
         f"{metric}-parts" if metric else "scores",
         title,
@@ -192,8 +183,32 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         row_notes=row_notes,
         n_labels=len(labels),
         ranked_within=PART.key if metric else "",
-        sentence=sentence,
+        sentence=latex_caption,
     )
+
+
+def _letters_and_starts(
+    compared: Comparison, key_of_score: Mapping[str, str], has_parts: bool
+) -> list[str | Note]:
+    """Return the notes on a table of scores that explain its letters and the curves of its APs.
+
+    If several runs are compared, the first says what a shared letter means. The others concern APs
+    of precision-recall curves that start above recall 0. APs with the same text share a note.
+
+    key_of_score : full name of a score -> key of its column in the table
+    has_parts : True if the scores are those of parts, such as classes
+    """
+    notes: list[str | Note] = []
+    if len(compared.names) > 1:
+        families = " over the pairs and parts of each score" if has_parts else ""
+        letters_note = "Runs that share a letter do not differ significantly"
+        notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
+    texts = compared.late_starts  # name of an AP -> text on the curve that starts late
+    keys_by_text = grouped((texts[s], key) for s, key in key_of_score.items() if s in texts)
+    for text, keys in keys_by_text.items():
+        # The headings of these columns are printed before the text. Parts may share a column
+        notes.append(Note(f"{text}.", tuple(dict.fromkeys(keys)), names_columns=True))
+    return notes
 
 
 _PAIR_FIELDS = (Field("a", "A"), Field("b", "B"))
@@ -245,8 +260,9 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
-    # The labels are run A, run B and the score; the numbers are the difference, p-values ...
-    *labels, difference, p, p_holm, least = difference_fields(compared.percent)
+    # The labels of a row are run A, run B and the score. The numbers are A - B with its interval,
+    # p, p after Holm's correction, and the smallest difference that this test would detect
+    *labels, difference, p, p_holm, least_detectable = difference_fields(compared.percent)
     key, title = "differences", "Differences"
     rows: list[list[Cell]] = []
     if metric:  # a row per score, part, and pair of runs
@@ -258,20 +274,21 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
             _, part, column = parse_score(d.score)
             rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
     else:
-        # The title of the table of scores, which stands above this one, names a single metric
+        # If there is a single metric, the title of the table of scores above this one names it.
+        # If there are several, the name of each score does
         is_metric_named = _title_of_only_metric(compared.scores) != ""
         for d in differences:
-            score_cell = heading(d.score, in_title=is_metric_named)
-            rows.append([d.a, d.b, score_cell, *difference_cells(d, compared.level)])
+            score_name = heading(d.score, in_title=is_metric_named)
+            rows.append([d.a, d.b, score_name, *difference_cells(d, compared.level)])
     notes = [holm_note(compared.level, scores), *_difference_notes(compared, differences, metric)]
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
         key,
         title,
-        [*labels, difference, p, p_holm, least],
+        [*labels, difference, p, p_holm, least_detectable],
         rows,
         notes=[*notes, *_notes_on_scores(compared, scores)],
-        n_labels=len(labels),
+        n_labels=len(labels),  # the leading columns, which name the row
         sentence=f"Differences between methods, with {numbers_note}",
     )
 
@@ -283,28 +300,32 @@ def _difference_notes(
 
     - In a table of overall scores, how small a difference in the first score the comparison can
       detect: the range over all pairs of runs, unless it is undefined for every pair.
-    - What "~" means, if any difference has this mark.
+    - What "~" means, if any difference has this mark: the matching of pixels by the official
+      benchmark is randomized and not optimal, and alone may cause so small a difference.
     - Why an interval and its p-value from the bootstrap may disagree, if they do for any
       difference: the interval excludes 0 but the uncorrected p is not significant, or the reverse.
     """
     notes = []
     alpha = 1 - compared.level
     score = differences[0].score
-    # Of each pair of runs: the smallest difference that is significant with probability 0.8
-    detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
-    texts = sorted(f"{least:.3f}" if least >= 0.001 else f"{least:.4f}" for least in detectable)
-    if texts and not metric:
-        span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
+    # For each pair of runs: the smallest difference that is significant with probability 0.8
+    least = sorted(d.least for d in differences if d.score == score and not math.isnan(d.least))
+    if least and not metric:
+        low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
+        span = low if low == high else f"{low} to {high}, by pair,"
         name = heading(score, in_title=_title_of_only_metric(compared.scores) != "")
         notes.append(
             f"With these images, a difference in {name} of {span} is detected four times out of "
             f"five (p below {alpha:.2g} before Holm's correction); smaller differences are "
             "detected less often."
         )
-    # By how much the official matching may change the differences that are marked "~"
-    limits = sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver)
+    # `solver` marks with "~" a difference smaller than `solver_moves`, which is by how much the
+    # official matching alone may change it
+    limits = sorted(d.solver_moves for d in differences if d.solver)
     if limits:
-        span = limits[0] if limits[0] == limits[-1] else f"{limits[0]} to {limits[-1]}, by row"
+        low, high = f"{limits[0]:.4f}", f"{limits[-1]:.4f}"
+        span = low if low == high else f"{low} to {high}, by row"
+        # PAIRS_LOST: pairs of pixels in an edge map that only an optimal matching finds
         notes.append(
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."

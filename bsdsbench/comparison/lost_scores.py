@@ -31,7 +31,7 @@ _CLASS_FIELDS = (
 )
 
 
-# Side -> class as named in tables -> class as named in scores
+# Side (missed or false pixels, or all annotated ones) -> class as named in tables -> in scores
 ERROR_CLASSES = {
     "missed": dict(zip(("suppressed", "near", "absent"), MISSED, strict=True)),
     "false": dict(zip(("duplicate", "near", "background"), FALSE, strict=True)),
@@ -68,13 +68,18 @@ def with_errors(
     metric = next((m for m in matching if m.has_errors), None)
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
-    sources = find_sources(run, metric=metric.name)  # the files of the run
+    sources = find_sources(run, metric=metric.name)  # the files of predictions and ground truth
 
     def count_again(record: ImageRecord) -> ImageRecord:
-        """Return the record with error classes. Raises DataError if the other counts differ."""
+        """Return an image's record with the counts of error classes added to those of `metric`.
+
+        The image is read from `sources` and counted with the protocol of `run`. Raises DataError if
+        its counts of matched pixels differ from the stored ones, because its files have changed.
+        """
         pred, gt = sources.load(record.image_id, run.protocol)
-        # `boundary_errors` adds the counts of error classes to those of the matching
+        # `boundary_errors` counts as the metric does, and adds the arrays of error classes
         counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
+        # Of these, the record has only the following, which must not differ
         recounted = {name: counts[name] for name in ("thresholds", "matches")}
         check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
         return replace(record, counts={**record.counts, metric.name: counts})
@@ -130,7 +135,8 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
     and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
     (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
-    that are matched.
+    that are matched. `ERROR_CLASSES` lists the classes of missed, of false, and of annotated
+    pixels, as they are named in tables and in scores.
 
     `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
     the column.
@@ -138,15 +144,16 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     rows: list[list[Cell]] = []
     for run in runs:
         metric = _require_errors(run)
-        slices = slices_of(run, by)
+        slices = slices_of(run, by)  # its `scores`: name of a score -> a SliceScore per group
         for number, slice_name in enumerate(slices.parts.names):
             for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
                 shares = "agreement" if side == "agreement" else "error_share"
                 for label, name in classes.items():
+                    # Both are the value with the ends of its interval; that of dODS is not shown
                     share = slices.scores[f"{metric.name}.{shares}.{name}"][number].score
                     ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    cells = Estimate(*share), ods_rise.value
-                    rows.append([run.name, slice_name, side, label, *cells])
+                    share_cell = Estimate(share.value, share.low, share.high)
+                    rows.append([run.name, slice_name, side, label, share_cell, ods_rise.value])
     column = slices.parts.column
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
@@ -161,10 +168,11 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     """
     rows: list[list[Cell]] = []
     for lost in losses:
-        for side in ERROR_CLASSES:
+        for side in ERROR_CLASSES:  # "missed", "false" and "agreement"
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
+    # Arguments of `Table`: the lines below it, such as the protocol, notes on the runs, signatures
     footer = table_footer(runs)
     footer["notes"] = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
@@ -172,5 +180,5 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
         "dODS: how much ODS would rise if only this class were repaired.",
         *footer["notes"],
     ]
-    fields = [METHOD, *_CLASS_FIELDS]
+    fields = [METHOD, *_CLASS_FIELDS]  # run; side, class, share and dODS
     return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **footer)

@@ -67,10 +67,11 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
 def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
-    The share of draws on the smaller side of 0 is converted to a z-score. p is twice the tail
-    probability of this score in Student's t distribution with `n_images` - 1 degrees of freedom,
-    because bootstrap samples of few images (or clusters) vary too little. `n_images` may be an
-    effective number, which need not be an integer.
+    The share of draws on the smaller side of 0, such as 0.025, is converted to a z-score, -1.96. p
+    is twice the probability that Student's t with `n_images` - 1 degrees of freedom lies below this
+    score. It is larger than twice the share if there are few images (or clusters), because
+    bootstrap samples of these vary too little. `n_images` may be an effective number, which need
+    not be an integer.
 
     Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if `n_images` is below 2.
     """
@@ -82,9 +83,11 @@ def p_value(draws: F8, n_images: float) -> float:
         return 1.0
     n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())  # draws of 0 are in both
     share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # + 1 so that p is never 0
-    # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n
+    z = ndtri(share)  # -|difference| / standard error if draws are normal; at most 0
+    # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n. With the
+    # larger, right standard error, the score is closer to 0
     shrink = np.sqrt((n_images - 1) / n_images)
-    return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
+    return float(2 * stdtr(n_images - 1, z * shrink))  # `stdtr` is the distribution function of t
 
 
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
@@ -126,13 +129,18 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
-    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN, if there are fewer than
-    two draws, or if all are of one image.
+    uncorrected p-value is below 1 - level. The usual formula is (z of 1 - alpha/2 + z of the power)
+    times the standard error, (1.96 + 0.84) SE for many images. For few images, both z-scores are
+    larger, as those of the ends of an interval are. `n_images` is the number of images or clusters,
+    or an effective number, which need not be an integer.
+
+    Returns NaN if any draw is NaN, if there are fewer than two draws, or if all are of one image.
     """
     if draws.size < 2 or _is_one_image(draws, n_images):
         return math.nan
-    _, z_level = _z_scores_of_ends(level, n_images)  # of the upper end of the interval
-    # The interval of level 2 POWER - 1 has its upper end at the quantile POWER
+    # The upper end of an interval at level 0.95 has the z-score of the quantile 0.975. For that of
+    # the quantile 0.8 (POWER), the level is 0.6: a share of 0.2 lies below, and 0.2 above
+    _, z_level = _z_scores_of_ends(level, n_images)
     _, z_power = _z_scores_of_ends(2 * POWER - 1, n_images)
     return float((z_level + z_power) * draws.std(ddof=1))
 
@@ -149,18 +157,21 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
     With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
     few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
-    little.
+    little. `n_images` is the number of images or clusters, or an effective number, which need not
+    be an integer.
 
     NaN draws are ignored. If the share of defined draws is below `level`, or if all draws are of
-    one image, both ends are NaN.
+    one image (`n_images` is below 2, and the draws are equal), both ends are NaN.
     """
     from scipy.special import ndtr
 
     defined = draws[~np.isnan(draws)]
     if defined.size < level * draws.size or _is_one_image(defined, n_images):
         return Ends(math.nan, math.nan)
-    # The normal distribution function `ndtr` converts z-scores to shares, such as 0.025 and 0.975
-    low, high = np.quantile(defined, ndtr(_z_scores_of_ends(level, n_images)))
+    # About -1.96 and 1.96 for a level of 0.95; further from 0 if there are few images. The normal
+    # distribution function `ndtr` converts them to shares of draws, such as 0.025 and 0.975
+    z_of_ends = _z_scores_of_ends(level, n_images)
+    low, high = np.quantile(defined, ndtr(z_of_ends))
     return Ends(float(low), float(high))
 
 
@@ -180,20 +191,22 @@ def permutation_p(
     """Return the two-sided p-value of a permutation test between two runs, for each score.
 
     A permutation exchanges the counts of some images (or whole clusters) between the two runs. If
-    there are at most `n_boot` permutations, all of them are tried. Otherwise, the observed
+    there are at most `sampling.n_boot` permutations, all of them are tried. Otherwise, the observed
     assignment and `n_boot` random permutations are tried. The p-value is the share of these whose
     difference a - b is at least as far from 0 as the observed one. It is NaN if any of the
-    differences is undefined.
+    differences is undefined. `metrics` names those whose scores are tested.
 
     report_samples: progress callback, called with the number of permutations scored.
 
     Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """
-    for difference in comparability(a, b):
+    for difference in comparability(a, b):  # differences in images, protocol, annotations ...
+        # Only a setting of the protocol on which a score depends, such as the matching tolerance
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    unit_of_image = sampling.unit_of_images(len(a.records))  # (N,): a cluster, or the image itself
+    # A unit is what is exchanged as a whole: a cluster, or a single image
+    unit_of_image = sampling.unit_of_images(len(a.records))  # (N,): the index of its unit
     n_units = int(unit_of_image.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
@@ -202,13 +215,15 @@ def permutation_p(
         for swapped_units in _swaps(n_units, sampling.n_boot, sampling.seed):  # (S, n_units)
             yield swapped_units[:, unit_of_image]
 
-    # A set of 2 N images, those of a and then those of b. With the weights 1 and 0 of a permutation
-    # they become the N images of one run. Both passes over the permutations see the same ones
+    # The counts of 2 N images, those of a and then those of b. The weights (S, 2 N) select N of
+    # them: for "a", the images of a that are not exchanged, and those of b that are. Each call of
+    # `swapped_images` yields the same permutations, because they are drawn with the same seed
     both_runs = [WeightedRun(a, metrics, b)]
     weights_a = (np.hstack([1 - swapped, swapped]) for swapped in swapped_images())
     weights_b = (np.hstack([swapped, 1 - swapped]) for swapped in swapped_images())
     (scores_a,) = scores_of(both_runs, weights_a, report_samples)  # score -> (permutations,)
     (scores_b,) = scores_of(both_runs, weights_b, report_samples)
+    # The first of the differences is the observed one, without exchanges
     return {score: _share_as_far(scores_a[score] - scores_b[score]) for score in scores_a}
 
 
@@ -244,6 +259,7 @@ def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
 
     An entry is 1 if the pair is swapped, else 0. The very first row swaps no pair. If there are at
     most `count` ways, all 2^n are yielded. Otherwise, `count` random rows follow the first row.
+    S varies: `blocks` divides the numbers of the rows into ranges whose arrays fit in memory.
     """
     if 2**n <= count:
         for numbers in blocks(2**n, n):

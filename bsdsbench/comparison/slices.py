@@ -118,10 +118,12 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     weighted = WeightedRun(run, run.metrics)
     on_all = weighted.overall_scores()  # score -> its value on all images
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
+    # A jackknife interval comes from the values of a statistic without unit u, for each u in turn.
+    # The statistics are a score on all images, on a slice, the mean over slices, and differences.
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
+    # For each slice, the indices of its images; its units and its scores without each of them
     slice_images = [groups.images_of(number) for number in range(len(groups.names))]
-    # For each slice, its units and its scores without each of them
     jackknives = [_leave_one_out(run, images, units) for images in slice_images]
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
@@ -129,25 +131,26 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         whole, whole_without = on_all[score], all_without[score]
         mean = float(defined_mean(values))  # over the slices in which the score is defined
         n_defined = np.count_nonzero(~np.isnan(values))
-        mean_changes = np.zeros(whole_without.size)  # (units,): by leaving out unit u
+        mean_changes = np.zeros(whole_without.size)  # (units,): of `mean`, by leaving out unit u
         scores[score] = []
         for value, jackknife in zip(values.tolist(), jackknives, strict=True):
-            slice_units = jackknife.units
-            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))
-            # (units,): slice minus all, without unit u. Units of other slices change only "all"
+            slice_units = jackknife.units  # (k,): indices of the units with images in the slice
+            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))  # (k,)
+            # (units,): slice minus all images, without unit u. If u has no image in the slice, the
+            # slice keeps its `value`; otherwise it changes to `without`
             differences = value - whole_without
             differences[slice_units] += without - value
             if not np.isnan(value):
                 mean_changes[slice_units] += (without - value) / n_defined
             slice_score = SliceScore(
-                _jackknife_interval(value, without, slice_units.size, score),
-                _jackknife_interval(value - whole, differences, slice_units.size),
+                score=_jackknife_interval(value, without, slice_units.size, score),
+                difference=_jackknife_interval(value - whole, differences, slice_units.size),
             )
             scores[score].append(slice_score)
         means = mean + mean_changes  # (units,): without unit u
         macro[score] = SliceScore(
-            _jackknife_interval(mean, means, means.size, score),
-            _jackknife_interval(mean - whole, means - whole_without, means.size),
+            score=_jackknife_interval(mean, means, means.size, score),
+            difference=_jackknife_interval(mean - whole, means - whole_without, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
@@ -181,14 +184,15 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
-    `replicates` (n,) are the values without each of n images or clusters. `n_units` is the number
-    of images or clusters of the slice, or of the run for a mean over slices; Student's t has
-    `n_units` - 1 degrees of freedom. If it is below 2, or if the value or a replicate is NaN, the
-    ends are NaN.
+    `replicates` (n,) are the values without each of n images or clusters. For the difference of a
+    slice from all images, these are all n of the run. `n_units`, those of the slice alone, may then
+    be fewer: Student's t has `n_units` - 1 degrees of freedom, because the others change the
+    difference little. For a mean over slices, it is n. If it is below 2, or if the value or a
+    replicate is NaN, the ends are NaN.
 
-    `score` is the name of the score, or "" for a difference of scores. The interval of a score is
-    clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the score
-    cannot exceed 1.
+    `score` is the name of the score, or "" for a difference, which is not clipped. The interval of
+    a score is clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the
+    score is one that cannot exceed 1.
     """
     from scipy.special import stdtrit
 
@@ -200,11 +204,13 @@ def _jackknife_interval(
     half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * standard_error)
     low, high = value - half_width, value + half_width
     if score:
-        # Other scores for which lower is better, such as distances, may exceed 1
+        # Shares, such as F or the share of an error class, cannot exceed 1. Of the scores for which
+        # lower is better, only those by error class are shares; others are distances, for example
         is_error_share = score.endswith(tuple(f".{column.key}" for column in ERROR_COLUMNS))
+        is_share = is_error_share or not score_names.lower_is_better(score)
         if replicates.min() >= 0:
             low = max(low, 0.0)
-        if replicates.max() <= 1 and (is_error_share or not score_names.lower_is_better(score)):
+        if replicates.max() <= 1 and is_share:
             high = min(high, 1.0)
     return ValueInterval(value, low, high)
 
@@ -243,32 +249,32 @@ def slice_tables(
     for column in by:
         slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            pairs = zip(slices_of_runs, runs, strict=True)
-            with_metric = [s for s, run in pairs if metric in run.metrics]
-            shown = _scores_shown(runs, metric, with_metric[0], columns)
-            for has_parts in (False, True):
-                scores = [s for s in shown if bool(score_names.parse_score(s).part) == has_parts]
-                if scores:
-                    tables.append(_slice_table(runs, metric, with_metric, scores))
+            numbers = [k for k, run in enumerate(runs) if metric in run.metrics]  # indices of runs
+            slices_with_metric = [slices_of_runs[k] for k in numbers]
+            # The first run with the metric decides which of its scores are shown
+            shown = _scores_shown(runs[numbers[0]], metric, slices_with_metric[0], columns)
+            overall = [score for score in shown if not score_names.parse_score(score).part]
+            of_parts = [score for score in shown if score not in overall]
+            for scores in filter(None, (overall, of_parts)):
+                tables.append(_slice_table(runs, metric, slices_with_metric, scores))
     return tables
 
 
 def _scores_shown(
-    runs: Sequence[Evaluation], metric: str, slices: Slices, wanted: Sequence[str] | None
+    run: Evaluation, metric: str, slices: Slices, wanted: Sequence[str] | None
 ) -> list[str]:
     """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
 
-    `wanted` has score names or "all"; None selects the scores that tables of several runs show by
-    default. `slices` are those of the first run that has the metric; a score that it lacks is not
-    shown.
+    A part is a class, for example. `run` has the metric, and `slices` are those of this run.
+    `wanted` has score names or "all"; names that stand for no score of the metric are ignored, as
+    they may be those of another metric. None selects the scores that tables of several runs show.
     """
     known = [score for score in slices.scores if score.startswith(f"{metric}.")]
     if wanted is not None:
         chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
         return [score for score in known if score in chosen]
-    run = next(run for run in runs if metric in run.metrics)
     usual = score_names.default_scores(run, known, parts=True)
-    # Without "own", the columns that only the table of a single run shows
+    # Of the values of `Column.shown`, without "own" (only in the table of one run) and "never"
     return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
@@ -277,9 +283,9 @@ def _slice_table(
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
-    Each run has rows for all images, for each slice, and for the mean over slices; of these, each
-    part of the metric (such as a class) has a row. Undefined are the intervals and differences for
-    all images, and the scores that a part does not have.
+    Each run has rows for all images, for each slice, and for the mean over slices (macro); of
+    these, each part of the metric (such as a class) has a row. A score on all images has neither an
+    interval nor a difference. The cells of a score that a part does not have are undefined.
 
     runs : all runs, which are listed in the footer
     metric : the metric of the scores
@@ -305,7 +311,8 @@ def _slice_table(
     rows: list[list[Cell]] = []
     for of_run in slices:
         n_images = len(of_run.parts.members)
-        names = [ALL, *of_run.parts.names, MACRO]  # of all images, the slices, and their mean
+        # All images, each slice, and the mean over slices, in which all images take part
+        names = [ALL, *of_run.parts.names, MACRO]
         sizes = [n_images, *of_run.sizes, n_images]
         values: dict[str, list[SliceScore]] = {}  # score -> its value for each of `names`
         for score, on_slices in of_run.scores.items():
@@ -316,15 +323,16 @@ def _slice_table(
                 row: list[Cell] = [of_run.name, name, part, size]
                 for key in columns:
                     score = score_by_key.get(key, "")  # "": the part has no such score
-                    # The score and its difference from all images, each with an interval. Slices
-                    # do not compete with each other, so no cell is marked as best
-                    for number in values[score][k] if score in values else no_score:
-                        row.append(Estimate(*number, comparable=False))
+                    on_slice = values[score][k] if score in values else no_score
+                    for value, low, high in (on_slice.score, on_slice.difference):
+                        # Slices do not compete with each other: no cell is marked as best
+                        row.append(Estimate(value, low, high, comparable=False))
                 rows.append(row)
     notes: list[str | Note] = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {group_column} equally."
     ]
+    # Ranges between the limits that the user gave, such as "[0, 1024)"
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
     notes += _means_of_few(slices, scores_by_part)
@@ -349,8 +357,8 @@ def _means_of_few(
 
     slices: for each run, its scores on the slices: `scores` maps METRIC.SCORE or METRIC.PART.SCORE
         to one SliceScore for each slice, which has the value and its interval in `score`.
-    scores_by_part: {part: {key of a column of the table: name of the score in it}}. The part is ""
-        for overall scores, otherwise for example a class.
+    scores_by_part: {part: {key of a column of the table: name of the score in it}}, such as
+        {"road": {"iou": "semantic.road.iou"}}. The part is "" for overall scores.
     """
     notes: list[tuple[str, str]] = []  # (text of a note, key of the column it is about)
     for of_run in slices:
@@ -362,7 +370,7 @@ def _means_of_few(
                 if 0 < n_defined < len(on_slices):  # if it is defined on none, there is no mean
                     over = f"{n_defined} of {len(on_slices)} slices of {run_and_part}"
                     notes.append((f"the macro mean is over {over}.", column))
-    columns_by_text = grouped(notes)  # text -> keys of the columns
+    columns_by_text = grouped(notes)  # text -> keys of the columns, whose headings precede it
     return [Note(text, tuple(keys), names_columns=True) for text, keys in columns_by_text.items()]
 
 
@@ -374,15 +382,17 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     group's images of the per-image score, empty if there is none. In a numeric column, each
     distinct number is a group, unless `by` gives the limits of ranges.
     """
-    definition = registry.get(metric)
-    groups = partition(run.records, by, uncut=True)
+    scorer = registry.get(metric)
+    groups = partition(run.records, by, uncut=True)  # numbers are not divided at their quartiles
     image_values = run.image_values(metric)  # part -> key of a score -> values of all images
     # The weights (groups, N) are 1 for the images of a group and 0 for the others
-    tree = definition.all_scores(run.stack(metric), groups.weights(), run.protocol)
-    # Part ("" for overall scores) -> its scores, whose arrays have one value per group
-    pooled = {part: s for part, s in definition.scores_by_part(tree, run.protocol).items() if s}
+    tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
+    # Part ("" for overall scores) -> its scores, nested dicts of arrays with one value per group
+    pooled = {part: s for part, s in scorer.scores_by_part(tree, run.protocol).items() if s}
     columns: dict[str, Column] = {}  # key -> column that has a value in some part
-    for column in (*definition.columns, *definition.image_columns, *definition.part_columns):
+    for column in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
+        # `value_at` follows a key such as "ods.threshold" into the nested dicts; None if it is not
+        # there. Scores by class of error are in tables of their own, and `IMAGE_COUNT` is below
         has_value = any(value_at(scores, column.key) is not None for scores in pooled.values())
         if has_value and column.key != "n_images" and column not in ERROR_COLUMNS:
             columns.setdefault(column.key, column)
@@ -399,6 +409,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         for part, scores in pooled.items():
             row: list[Cell] = [name, part or None, images.size]
             for key, column in columns.items():
+                # Both are None if the part has no such score
                 of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
                 row.append(None if of_groups is None else float(of_groups[number]))
                 if column.score:
@@ -407,7 +418,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
                         mean = float(defined_mean(np.array(of_images)[images]))
                     row.append(mean)
             rows.append(row)
-    title = f"{definition.title}, {groups.column} by {groups.column}"
+    title = f"{scorer.title}, {groups.column} by {groups.column}"
     table = Table(metric, title, fields, rows, n_labels=2, **table_footer([run]))
     return table if len(pooled) > 1 else table.without(PART)
 
