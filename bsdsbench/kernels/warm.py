@@ -56,11 +56,11 @@ def _compile_matching() -> None:
         vertex=no_vertex,
         enters=np.zeros(0, np.bool_),
         present=no_vertex,
-        gt_enters=False,
+        inserts_gt=False,
         vertices=vertices,
     )
     radius_of_1 = disk(1.0, shape)  # the pixels at most 1 px away
-    truth = Truth(shape, vertices, radius_of_1, drawn=no_bits, near=no_bits)
+    truth = Truth(shape, 1, vertices, radius_of_1, drawn=no_bits, near=no_bits)
     match_all(steps, truth, annotators=np.zeros(1, np.int64), matched_gt=np.zeros(1, np.int64))
 
 

@@ -110,7 +110,8 @@ def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.u
 
     pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
         `gt_matched` is set if the pixel is matched at step k, of `near_false` if it is missed and a
-        false pixel is near. `is_reached` (pixels,) says whether the lowest threshold matches it.
+        false pixel is near. `is_matched_at_lowest` (pixels,) is True for pixels that are matched at
+        the lowest threshold.
     errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
         pixels have the code PixelClass.MISSED.
 
@@ -120,7 +121,7 @@ def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.u
     if not errors:
         return {PixelClass.MISSED: missed}
     bits_of_class = {
-        "suppressed": np.where(pixel_bits.is_reached[:, None], missed, 0),
+        "suppressed": np.where(pixel_bits.is_matched_at_lowest[:, None], missed, 0),
         "near_missed": pixel_bits.near_false,
         "absent": missed & ~pixel_bits.near_false,
     }

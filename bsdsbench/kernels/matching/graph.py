@@ -46,8 +46,8 @@ _HASH_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 _HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 
 # Odd random 64-bit constants, by which the hash multiplies pixels and annotators
-PRED = np.uint64(0xD6E8FEB86659FD93)
-GT = np.uint64(0xA0761D6478BD642F)
+PRED_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+GT_FACTOR = np.uint64(0xA0761D6478BD642F)
 _ANNOTATOR_FACTOR = 0x9E3779B97F4A7C15
 
 
@@ -71,9 +71,9 @@ NODE_DTYPE = _record(
     ]
 )
 # A tile of 8 x 8 pixels: bit 8 (row & 7) + (col & 7) of a word stands for the pixel (row, col).
-# `vertex_bits` are the vertices in the tile, `live_bits` those to which edges lead at the current
-# step, and `n_before` is the number of vertices in all earlier tiles (0 if this tile is empty).
-TILE_DTYPE = _record([("vertex_bits", "u8"), ("live_bits", "u8"), ("n_before", "u8")])
+# `vertex_bits` are the vertices in the tile, `partner_bits` those to which edges may lead at the
+# current step, and `n_before` the number of vertices in all earlier tiles (0 if the tile is empty).
+TILE_DTYPE = _record([("vertex_bits", "u8"), ("partner_bits", "u8"), ("n_before", "u8")])
 # The edges of a vertex are consecutive in the arena, after a header whose `weight` is the index of
 # the vertex and whose `to` is the index at which its edges end. The dtype is packed, because
 # searches are limited by memory bandwidth.
@@ -95,11 +95,11 @@ class Side(NamedTuple):
     pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
     tile_bit: U8  # (n,): the tile and bit of each vertex, see Vertices
     tiles: NDArray[np.void]  # TILE_DTYPE (tiles,)
-    hash_factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
+    hash_factor: np.uint64  # PRED_FACTOR or GT_FACTOR: multiplies the pixels in the hash of ties
     nodes: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
     edges: NDArray[np.void]  # EDGE_DTYPE: the arena
     n_used: U8  # (1,): length of the filled part of the arena
-    last_start: np.uint64  # the last index in the arena at which a list of edges may begin
+    last_header: np.uint64  # the last index in the arena at which a list of edges may begin
     matched_bits: U8  # (n, words): the steps at which a vertex was matched
     extra_weight: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
 
@@ -140,6 +140,7 @@ class Work(NamedTuple):
 class Disk(NamedTuple):
     """The offsets within the radius of a pixel, and their costs. R is the radius rounded down."""
 
+    reach: int  # R
     half: I4  # (2R + 1,): half width h of each row, which has 2 h + 1 pixels
     tile_masks: U8  # (64, T T): the disk as bits, for each position of its centre in a tile
     cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, also outside the disk
@@ -166,10 +167,11 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     dist = _distances(max_dist_px, shape)  # (2 R + 1, 2 R + 1), R: the radius rounded down
     is_inside = dist <= with_tolerance(max_dist_px)  # tolerates rounding errors of the distance
     return Disk(
-        half=half_widths(max_dist_px, shape),
-        tile_masks=tile_mask(is_inside),
+        reach=len(dist) // 2,  # R
+        half=half_widths(max_dist_px, shape),  # row k has the pixels -half[k] .. half[k]
+        tile_masks=tile_mask(is_inside),  # the disk as bits
         cost=np.rint(100 * dist).astype(np.int64),
-        unmatched_cost=outlier_cost(max_dist_px),
+        unmatched_cost=outlier_cost(max_dist_px),  # of leaving a pixel without a partner
     )
 
 
@@ -221,12 +223,14 @@ def tile_mask(allowed: Bool) -> U8:
     first = 8 * tiles_aside + 7 - reach
     drawn = slice(first, first + 2 * reach + 1)
     canvas[drawn, drawn] = allowed
+    # parts[i, j] begins at row i and column j of the canvas, so blocks[r, c] at 7 - r and 7 - c
     parts = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))  # (8, 8, size, size)
-    blocks = parts[::-1, ::-1]  # the block of pixel (r, c) at [r, c]
+    blocks = parts[::-1, ::-1]
+    # Axes: r, c, row of tiles, row in the tile, column of tiles, column in the tile
+    tile_rows = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)
     # Pack the eight pixels of each row of a tile into a byte, then move the eight bytes of each
     # tile next to each other, so that they can be read as one word
-    tile_rows = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)  # axes 2, 4: tiles; 3, 5: within them
-    row_bytes = np.packbits(tile_rows, axis=-1, bitorder="little")[..., 0]
+    row_bytes = np.packbits(tile_rows, axis=-1, bitorder="little")[..., 0]  # without the last axis
     tiles = np.ascontiguousarray(row_bytes.swapaxes(3, 4))  # (8, 8, T, T, 8 bytes)
     return tiles.view("<u8").astype(np.uint64, copy=False).reshape(64, -1)
 
@@ -236,13 +240,13 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
 
     An edge joins a predicted pixel to a ground-truth pixel within the radius. Its weight is the
     integer gain * 2^shift - tie. The gain is the cost of leaving a pixel unmatched minus the cost
-    of the pair. The tie is a pseudo-random number, different for each annotator, that breaks ties
-    between matchings of equal total gain. A matching has at most n_gt edges, and 2^shift exceeds
-    the sum of n_gt ties. A weight has at most 60 bits. A tie gets the bits that are left, but at
-    most 24.
+    of the pair. The tie is a pseudo-random number below 2^tie_bits, different for each annotator,
+    that breaks ties between matchings of equal total gain. A matching has at most n_gt edges, so
+    with shift = tie_bits + bits of n_gt, 2^shift exceeds the sum of all ties. A weight has at most
+    60 bits. A tie gets the bits that are left, but at most 24.
 
     shape: rows and columns of both maps.
-    offsets: the offsets at which pixels may be matched, with their costs.
+    offsets: the offsets at which pixels may be matched, with their costs and bit masks.
     n_gt: number of ground-truth pixels.
     annotator: index of the annotator.
     """
@@ -251,11 +255,14 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     free_bits = _MAX_WEIGHT_BITS - unmatched_cost.bit_length() - count_bits
     tie_bits = min(_MAX_TIE_BITS, free_bits)
     if tie_bits < 1:
-        max_dist = unmatched_cost / 1e4  # the cost is 100 times that of a pair at max_dist
+        # In px: an unmatched pixel costs 100 times the longest pair, in units of 0.01 px
+        max_dist = unmatched_cost / 1e4
         raise DataError(
             f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
-    gain = (unmatched_cost - offsets.cost.ravel()) << (tie_bits + count_bits)  # times 2^shift
+    shift = tie_bits + count_bits
+    gain = (unmatched_cost - offsets.cost.ravel()) << shift
+    # Starts the pseudo-random numbers of each annotator from a different 64-bit number
     salt = annotator * _ANNOTATOR_FACTOR % 2**64
     return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
 
@@ -267,11 +274,12 @@ def geometry_of(
 
     An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
     gain of the offset minus a pseudo-random number, which breaks ties between matchings. Both maps
-    are kept as tiles of 8 x 8 pixels, in a frame of empty tiles.
+    are kept as tiles of 8 x 8 pixels, in a frame of empty tiles. The block of a pixel is the square
+    of T x T tiles around the pixel's tile. It contains all pixels at allowed offsets.
 
     shape: rows and columns of both maps.
     tile_masks (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels
-        of a tile, the allowed pixels in the block of T x T tiles around it, T odd.
+        of a tile, the allowed pixels in its block, T odd.
     gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
         row from (-R, -R) on. Elements of offsets that are not allowed are not used.
     salt: selects the pseudo-random numbers; it is added to the input of their hash.
@@ -286,10 +294,13 @@ def geometry_of(
         image_cols=np.uint64(cols),
         tile_cols=np.uint64(tile_cols),
         block_size=np.uint64(block_size),
-        # A block begins `frame` tiles, of 8 pixels, above and to the left of its middle tile
+        # From a tile back to the upper left one of its block, `frame` rows and columns of tiles
+        # before it: the difference of their indices, and of the flat indices of their first pixels
         tiles_to_corner=np.uint64(frame * tile_cols + frame),
         pixels_to_corner=np.uint64(8 * frame * cols + 8 * frame),
-        margin=np.uint64(8 * frame - reach),  # from its edge to the disk of the tile's pixel (0, 0)
+        # The middle tile begins 8 * frame pixels from the block's edge, and the square around the
+        # disk of its first pixel begins R pixels earlier
+        margin=np.uint64(8 * frame - reach),
         reach=np.uint64(reach),
         tile_masks=tile_masks,
         gain=gain,
@@ -302,7 +313,7 @@ class Arena(NamedTuple):
     """An array in which the edges of one side's vertices are kept."""
 
     edges: NDArray[np.void]  # EDGE_DTYPE
-    last_start: np.uint64  # the last index at which the edges of a vertex may begin
+    last_header: np.uint64  # the last index at which the edges of a vertex may begin
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
@@ -316,7 +327,7 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
-    return Arena(np.empty(size, EDGE_DTYPE), last_start=np.uint64(size - list_size))
+    return Arena(np.empty(size, EDGE_DTYPE), last_header=np.uint64(size - list_size))
 
 
 def new_side(
@@ -329,24 +340,28 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
 
-    vertices: the pixels of several maps, numbered map by map.
-    hash_factor: PRED or GT, the constant by which the pixels of this side are multiplied in the
-        hash that breaks ties between matchings.
+    A matching has two sides, the vertex sets of a prediction and of a ground truth.
+
+    vertices: the pixels of several maps, numbered map by map and, in a map, tile by tile. A tile is
+        a block of 8 x 8 pixels.
+    hash_factor: PRED_FACTOR or GT_FACTOR, the constant by which the pixels of this side are
+        multiplied in the hash that breaks ties between matchings.
     arena: the array for the edges of the vertices, from `new_arena`.
-    words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
+    words: number of uint64 words with a bit for each step, in which the steps at which a vertex is
+        matched are noted. A step takes the predicted map from one threshold to the next.
     extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
     """
     in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
     pixel = vertices.pixel[in_map]
     return Side(
-        pixel=pixel,
-        tile_bit=vertices.tile_bit[in_map],
-        tiles=vertices.tiles[k],
+        pixel=pixel,  # the flat index of each vertex in the map
+        tile_bit=vertices.tile_bit[in_map],  # 64 t + b for a vertex at bit b of tile t
+        tiles=vertices.tiles[k],  # the map as words of 8 x 8 bits
         hash_factor=hash_factor,
         nodes=np.empty(pixel.size, NODE_DTYPE),  # filled by `clear_matching`
         edges=arena.edges,
-        n_used=np.zeros(1, np.uint64),  # an array, so that kernels can change it
-        last_start=arena.last_start,
+        n_used=np.zeros(1, np.uint64),  # length of the filled part; an array, as kernels change it
+        last_header=arena.last_header,  # the last index at which the edges of a vertex may begin
         matched_bits=np.zeros((pixel.size, words), np.uint64),
         extra_weight=extra_weight,
     )
@@ -383,11 +398,11 @@ def clear_matching(side, dual):
 
 @inner
 def forget_edges(nodes, edges, n_used):
-    """Empty the arena, the array in which the edges of a side (vertex set) are kept.
+    """Empty the arena, the array in which the edges of one side (a vertex set) are kept.
 
-    The arena holds one list per vertex: a header, then the edges of the vertex. The header uses the
-    fields of an edge in another way: `weight` is the number of the vertex, and `to` is the index
-    after the vertex's last edge, where the next header is.
+    The arena holds one list per vertex: a header, then the edges of the vertex. A header is stored
+    like an edge, so that both fit into one array, but its fields mean something else: `weight` is
+    the number of the vertex, and `to` is the index after its last edge, where the next header is.
 
     nodes (n,): the vertices of the side. Those with a list in the arena get the mark EDGES_UNKNOWN,
         so that their edges are found again when needed.
@@ -405,8 +420,9 @@ def forget_edges(nodes, edges, n_used):
 def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    A tile is a block of 8 x 8 pixels, kept as one uint64 word with a bit for each pixel. Each map
-    gets a frame of empty tiles, so that the disk around any pixel lies within its tiles.
+    A tile is a block of 8 x 8 pixels, kept as one uint64 word: bit 8 r + c is the pixel in row r
+    and column c of the tile. Each map gets a frame of empty tiles, so that the disk around any
+    pixel lies within its tiles.
 
     bits (A, H, words): the maps, packed by `bits.pack`: 64 pixels of a row in each word.
     cols: number of columns of a map.
@@ -415,7 +431,7 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     n_maps, rows, words = bits.shape
     tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
     # A byte of the packed maps is a row of a tile. Move the eight bytes of each tile next to each
-    # other, so that they can be read as one word
+    # other, so that they can be read as one word whose byte r is row r of the tile
     row_bytes = np.zeros((n_maps, 8 * tile_rows, 8 * words), np.uint8)
     row_bytes[:, :rows] = bits.astype("<u8", copy=False).view(np.uint8)
     by_tile = row_bytes.reshape(n_maps, tile_rows, 8, 8 * words)[..., :tile_cols].swapaxes(2, 3)
@@ -423,8 +439,12 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     framed_cols = tile_cols + 2 * frame
     tiles = np.zeros((n_maps, tile_rows + 2 * frame, framed_cols), TILE_DTYPE)
     inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
-    inside["vertex_bits"] = inside["live_bits"] = tile_words
+    # `vertex_bits` stays as it is. `partner_bits`, the vertices to which edges may lead at the
+    # current threshold, are changed during matching
+    inside["vertex_bits"] = inside["partner_bits"] = tile_words
     tiles = tiles.reshape(n_maps, -1)
+    # The kernel fills `ends`, by which map k has the vertices ends[k] : ends[k + 1], and for each
+    # vertex its flat index in the map, and 64 t + b if it is bit b of tile t
     ends = np.zeros(n_maps + 1, np.int64)
     most_vertices = 64 * np.count_nonzero(tiles["vertex_bits"])
     pixel, tile_bit = np.empty((2, most_vertices), np.uint64)
@@ -438,9 +458,9 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
     """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
     tiles TILE_DTYPE (A, tiles): bit 8 r + c of the field `vertex_bits` is pixel (r, c) of the tile.
-        The field `n_before` receives the number of pixels in the earlier tiles of the map, if the
-        tile has any pixel.
-    tile_cols: number of tiles in a row of tiles.
+        If the tile has any pixel, its field `n_before` receives the number of pixels in the earlier
+        tiles of the map; so pixels are numbered from `n_before` on in each tile.
+    tile_cols: number of tiles in a row of tiles, with the frame.
     frame: number of empty tiles at either end of a row or column of tiles.
     cols: number of columns of a map.
     ends int64 (A + 1,): 0 on entry; receives the number of pixels in the first 0, 1, .. A maps.
@@ -453,13 +473,14 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
             rest = tiles[k, i].vertex_bits  # the pixels of the tile that are not listed yet
             if rest:
                 tiles[k, i].n_before = n - ends[k]
-                # The flat index of the tile's first pixel; the frame is no part of the map
+                # Tile i is in row i // tile_cols and column i % tile_cols of tiles, of which the
+                # first `frame` are no part of the map. The flat index of its pixel (0, 0):
                 corner = 8 * ((i // tile_cols - frame) * cols + i % tile_cols - frame)
                 while rest:
                     lowest = rest & (~rest + ONE)  # the lowest set bit
                     bit = np.int64(ones(lowest - ONE))  # its position: the number of lower bits
-                    rest &= rest - ONE
-                    pixel[n] = corner + (bit >> 3) * cols + (bit & 7)
+                    rest &= rest - ONE  # removes it
+                    pixel[n] = corner + (bit >> 3) * cols + (bit & 7)  # bit = 8 row + column
                     tile_bit[n] = (i << 6) + bit
                     n += 1
         ends[k + 1] = n
@@ -476,11 +497,13 @@ def within_reach(bmap: Bool, half: I4) -> Bool:
 def bits_within_reach(bits: U8, half: I4) -> U8:
     """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
 
-    bits (H, words): the map, packed by `bits.pack`: bit 0 of a word is its leftmost pixel.
+    bits (H, words): the map, packed by `bits.pack`: bit 0 of a word is its leftmost pixel, so that
+        `<<` moves pixels to the right.
     half (2 R + 1,): the half width of each row of the disk: row R + dy, dy rows below the middle,
         extends from -half to +half.
 
-    Returns the dilated map, packed in the same way, (H, words).
+    Returns the dilated map, packed in the same way, (H, words). In a row's last word, bits beyond
+    the last column may be set.
 
     The rows of the disk are processed from the narrowest, R pixels above and below the middle, to
     the widest, in the middle. For each row, the map is dilated horizontally to the width of the
@@ -499,7 +522,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
             wider[:-1] |= narrow[1:] << _LAST_BIT  # the first pixel enters the word before
             wide = wider.reshape(near.shape)
             wide[:, -1] = 0
-        width = max(width, half[reach + dy])
+        width = half[reach + dy]
         rows_left = max(rows - dy, 0)
         near[dy:] |= wide[:rows_left]
         near[:rows_left] |= wide[dy:]
@@ -510,10 +533,14 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 def find_edges(vertex, side, opposite, geometry):
     """Find the edges of a vertex of one side, and append them to the side's array of edges (arena).
 
-    Edges lead to the vertices of the other side that lie within the radius and are marked as live,
-    because they may be matched now. They are written one after another, behind a header that says
-    where they end. The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block
-    of a vertex is the square of tiles around it that contains its disk.
+    Edges lead to the vertices of the other side that lie within the radius and may be matched at
+    the current threshold (`partner_bits`). They are written one after another, behind a header that
+    says where they end.
+
+    The pixels of a side are kept in tiles of 8 x 8, each a uint64 word: bit 8 r + c is the pixel in
+    row r and column c of the tile. A vertex at bit b of tile t has the tile_bit 64 t + b, from
+    which shifts by 6 and 3 get t and r. The block of a vertex is the square of tiles around its
+    tile that contains its disk, the pixels within the radius.
 
     vertex: the number of the vertex in `side`.
     side, opposite: the vertex set of the vertex, and the other one. The field `edge_header` of the
@@ -523,17 +550,19 @@ def find_edges(vertex, side, opposite, geometry):
     edges, n_used, tile_bit = side.edges, side.n_used, side.tile_bit[vertex]
     cols, factor = geometry.image_cols, opposite.hash_factor
     width = geometry.reach + geometry.reach + ONE  # of the square around the disk
-    if n_used[0] > side.last_start:  # there may be no room: discard the edges of earlier vertices
+    if n_used[0] > side.last_header:  # there may be no room: discard the edges of earlier vertices
         forget_edges(side.nodes, edges, n_used)
     header = n_used[0]
     side.nodes[vertex].edge_header = header
     end = header + ONE
-    # Row and column of the vertex in its tile, and the tile that is the first of the block. (_SEVEN
-    # and so on are numbers of type uint64, because numba adds uint64 and int64 to a float64)
+    # Row and column of the vertex in its tile, and the index of the upper left tile of its block,
+    # which comes a fixed number of tiles before its tile. (_SEVEN and so on are numbers of type
+    # uint64, because numba adds uint64 and int64 to a float64)
     row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN
     first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner
     # From here on, rows and columns are counted from the first pixel of the block, whose flat index
-    # in the image is `corner`. The square around the disk begins at (top, left)
+    # in the image is `corner`. The square around the disk begins at (top, left): for the tile's
+    # pixel (0, 0) it begins at (margin, margin)
     top, left = row + geometry.margin, col + geometry.margin
     corner = side.pixel[vertex] - (row * cols + col) - geometry.pixels_to_corner
     # The hash's input for a pair is salt + pixel * factor of its side, summed over both pixels.
@@ -543,23 +572,25 @@ def find_edges(vertex, side, opposite, geometry):
         for x in range(left >> _THREE, (left + width + _SEVEN) >> _THREE):
             tile = opposite.tiles[first_tile + y * geometry.tile_cols + x]
             disk_in_tile = geometry.tile_masks[tile_bit & _LAST_BIT, y * geometry.block_size + x]
-            rest = tile.live_bits & disk_in_tile  # the vertices to which an edge leads
+            rest = tile.partner_bits & disk_in_tile  # the vertices to which an edge leads
             while rest:  # one after another, the lowest bit first
                 below = (rest & (~rest + ONE)) - ONE  # all bits below the lowest set one
                 rest &= rest - ONE
                 bit = ones(below)  # position of the lowest set bit
                 r, c = (y << _THREE) + (bit >> _THREE), (x << _THREE) + (bit & _SEVEN)
-                # Hash both pixels (the finaliser of SplitMix64), and keep the high bits
+                # Hash both pixels (the finaliser of SplitMix64). The high bits are the tie, a
+                # pseudo-random number, so that no two matchings have the same weight
                 tie = key + (r * cols + c) * factor
                 tie = (tie ^ (tie >> _HASH_SHIFTS[0])) * _HASH_FACTORS[0]
                 tie = (tie ^ (tie >> _HASH_SHIFTS[1])) * _HASH_FACTORS[1]
                 tie = (tie ^ (tie >> _HASH_SHIFTS[2])) >> geometry.dropped_bits
                 # Vertices are numbered by tile, and by bit within a tile
                 to = tile.n_before + ones(tile.vertex_bits & below)
+                # `gain` has the weight of each offset (row, column) before the tie is subtracted
                 weight = geometry.gain[(r - top) * width + c - left] - np.int64(tie)
                 if side.extra_weight.size:
                     weight += side.extra_weight[vertex] + opposite.extra_weight[to]
                 edges[end].to, edges[end].weight = to, weight
                 end += ONE
-    edges[header].to, edges[header].weight = end, vertex  # the header's two fields
+    edges[header].to, edges[header].weight = end, vertex  # the header: where the list ends, whose
     n_used[0] = end

@@ -49,6 +49,7 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
         # dual: the smallest dual that the edge allows the vertex to have
         best = second = np.int64(0)
         partner = np.uint32(NO_VERTEX)
+        # The edges stand behind a header, in which the field `to` is the index where they end
         for e in range(node.edge_header + 1, edges[node.edge_header].to):
             gain = edges[e].weight - opposite_nodes[edges[e].to].dual
             if gain > best:
@@ -60,7 +61,9 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
             continue
         partner_node = opposite_nodes[partner]
         if partner_node.mate != NO_VERTEX:
-            entering[n_waiting] = vertex  # to the front of the array, where it is read already
+            # Its dual stays above 0 although it is free, until its path is searched below. Put it
+            # to the front of the array, where it is read already
+            entering[n_waiting] = vertex
             n_waiting += 1
             continue
         # The sum of both duals is fixed. The partner gets as much of it as the second best edge of
@@ -71,6 +74,8 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
         new_pairs += 1
     for k in range(n_waiting):
         root = entering[k]
+        # The cost and the last vertex (of `opposite`) of the path. `reached` lists the opposite
+        # vertices that got a distance from the root
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
         # Let the duals of each edge of the path sum to exactly its weight: the dual of a reached
         # vertex rises by the path's cost minus its distance, that of its mate falls by as much
@@ -81,7 +86,7 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
                 neighbour.dual += cost - neighbour.dist
                 nodes[neighbour.mate].dual -= cost - neighbour.dist
             neighbour.dist = UNREACHED
-        if last != NO_VERTEX:
+        if last != NO_VERTEX:  # exchange the path's matched and unmatched edges; else stay free
             nodes[root].matched_since = step
             new_pairs += _flip(
                 last, nodes, opposite_nodes, side.matched_bits, work.steps_before, step
@@ -95,7 +100,8 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
     An alternating path consists of unmatched and matched edges in turn. An unmatched edge costs its
     slack: the sum of the duals of its ends, minus its weight, which is never below 0. (The duals
-    are numbers of the vertices that prove the matching optimal.) Matched edges cost nothing.
+    are numbers of the vertices that prove the matching optimal.) Matched edges cost nothing, so a
+    vertex is as far from the root as its mate before it on the path.
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
         receive their distances from the root (`dist`) and the vertices before them on the path
@@ -108,12 +114,14 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
     - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
     - the last vertex is free: the cost is the length of the path
-    - the last vertex has a mate, which becomes free; the cost includes the dual of this mate
+    - the last vertex has a mate, which becomes free. As a free vertex has the dual 0, the cost
+      includes the dual that this mate must give up
 
-    This is Dijkstra's algorithm on the slacks of edges. A reached opposite vertex puts its mate,
-    which has the same distance, into a queue of two parts: vertices at the current distance
-    (`near_queue`), and all others (`far_queue`, unordered). Indices are np.uint64, because numba
-    would test at each access whether a signed index counts from the end.
+    This is Dijkstra's algorithm on the slacks of edges. A reached opposite vertex puts its mate
+    into a queue of two parts: `near_queue` has the vertices at the current distance `length`, and
+    `far_queue` all others, unordered. The loop takes one vertex of `side` after another, in the
+    order of their distances, and `best` is the cost of the cheapest end so far. Indices are
+    np.uint64, because numba would test at each access whether a signed index counts from the end.
     """
     nodes, opposite_nodes, edges = side.nodes, opposite.nodes, side.edges
     near_queue, far_queue = work.near_queue, work.far_queue
@@ -131,7 +139,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
         for e in range(header + 1, edges[header].to):
             j = edges[e].to
             neighbour = opposite_nodes[j]
-            dist = base + neighbour.dual - edges[e].weight
+            dist = base + neighbour.dual - edges[e].weight  # the distance of `vertex` + the slack
             # Branch-free, because the processor cannot predict which of the two is smaller
             shortest = best if best < neighbour.dist else neighbour.dist
             if dist >= shortest:
@@ -140,7 +148,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
             if mate == NO_VERTEX:  # the path can end here
                 best, last = dist, j
                 continue
-            # Note the distance, and queue the mate. If it was reached before, it is in `far_queue`
+            # Note the distance, and queue the mate. If it was reached before, it is in `far_queue`,
+            # because no path to a vertex of `near_queue` is shorter. `is_new` is 1 or 0, so that
+            # lengths grow without a branch; what is written beyond a length is overwritten later
             is_new = np.uint64(neighbour.dist == UNREACHED)
             neighbour.dist = dist
             reached[n_reached] = j
@@ -148,10 +158,10 @@ def _cheapest_end(root, side, opposite, geometry, work):
             if dist == length:
                 near_queue[n_near] = mate
                 n_near += ONE
-                if not is_new:
+                if not is_new:  # move it from `far_queue`
                     place = np.uint64(far_index[mate])
                     n_far = _remove_from_queue(place, n_far, far_queue, far_dist, far_index)
-            else:
+            else:  # append it to `far_queue`, or shorten its distance there
                 place = n_far if is_new else np.uint64(far_index[mate])
                 far_queue[place], far_dist[place] = mate, dist
                 far_index[mate] = place
@@ -170,7 +180,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
                 return best, last, n_reached
             vertex = far_queue[nearest]
             n_far = _remove_from_queue(nearest, n_far, far_queue, far_dist, far_index)
-        if length + nodes[vertex].dual < best:  # the path can end here: this vertex becomes free
+        # The path can end here: `vertex` becomes free, and the opposite vertex before it, still its
+        # mate, is matched with the vertex before that
+        if length + nodes[vertex].dual < best:
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
 
@@ -192,15 +204,19 @@ def _remove_from_queue(place, n, queue, dist, index):
 def _flip(last, nodes, opposite_nodes, bits, before, step):
     """Exchange the matched and the unmatched edges of a path, which matches its first vertex.
 
-    last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
-        back to the start of the path, the vertex being inserted.
+    The path alternates between the sides. The vertex being inserted is its start and has no mate.
+    From the end back to it, `parent` of an opposite vertex is the vertex before it (by an unmatched
+    edge), and `mate` of a vertex is the opposite vertex before that (by a matched edge).
+
+    last: the opposite vertex at which the path ends.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
     bits uint64 (n, words): the steps at which each vertex of `nodes` is matched.
     before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     step: index of the current step (threshold).
 
     Returns the number of new pairs. It is 1 if `last` was free. If `last` had a mate, it is 0; the
-    mate becomes free, and the steps during which it was matched are recorded in `bits`.
+    mate becomes free, and the steps during which it was matched are recorded in `bits`. The inner
+    vertices of the path only change their mates, so they stay matched since the same step.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:

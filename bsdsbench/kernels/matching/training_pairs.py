@@ -39,20 +39,25 @@ class _WholeCosts(NamedTuple):
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
-    The matching maximises the sum of integer weights, each n span + 1 - cost - tie. The tie is a
-    random number below 2^16 that breaks ties between matchings of equal cost. `span` is more than
-    any cost plus tie, so that one more pair outweighs the costs of all n pairs.
+    The matching maximises the sum of integer weights. The weight of a pair is n span + 1 - cost -
+    tie (see `cheapest_pairs`). The tie is a random number below 2^16 that breaks ties between
+    matchings of equal cost. `span` is more than any cost plus tie, so that n of these sum to less
+    than n span, and one more pair is always worth more.
 
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The unit is the finest power of two for which weights fit into 60 bits, but at least 2^-40.
+    The unit is the finest power of two for which weights fit into 60 bits, but at least 2^-40. It
+    may exceed 1 if costs are large; costs are rounded to whole units.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
-    span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # because n times the span must fit
+    # A weight is up to n span + 1. It fits into 60 bits if the span has 60 - 1 bits less those of n
+    span_bits = _WEIGHT_BITS - 1 - n.bit_length()
     cost_bits = math.frexp(largest_cost)[1]  # largest_cost < 2^cost_bits
-    unit_bits = min(_FINEST_UNIT_BITS, span_bits - 1 - cost_bits)  # one bit is left for the tie
+    # In units of 2^-unit_bits, costs have cost_bits + unit_bits bits: one less than the span, which
+    # leaves room for the tie
+    unit_bits = min(_FINEST_UNIT_BITS, span_bits - 1 - cost_bits)
     unit = 2.0**-unit_bits
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
     largest_whole_cost = sum(int(part.max(initial=0)) for part in whole)
@@ -82,21 +87,25 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     first_values = second_values = np.zeros(0)
     if values:
         first_values, second_values = values[0].flat[first_pixel], values[1].flat[second_pixel]
-    # Integer costs of offsets and of pixels, and a span that is larger than any cost of a pair
+    # Costs of offsets and of pixels as integers. The span is larger than the cost of any pair plus
+    # its tie, a random number below 2^16 (_TIE_BITS) that breaks ties between matchings
     whole = _whole_costs((cost[allowed], first_values, second_values), n)
     offset_cost, first_cost, second_cost = whole.parts
-    # The matching maximises the sum of weights. The weight of a pair is the gain of its offset
-    # minus the costs of its pixels. It exceeds n costs, so that one more pair outweighs them all
+    # The matching maximises the sum of weights. The weight of a pair is n * span + 1 minus its cost
+    # and tie, which are less than the span. For all pairs, at most n, these are less than n * span,
+    # so that one more pair outweighs them. `gain` is the part of the weight that the offset tells
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = n * whole.span + 1 - offset_cost
-    tile_masks = graph.tile_mask(allowed)
+    tile_masks = graph.tile_mask(allowed)  # the allowed offsets as bits, for finding edges
+    # `salt` selects the random numbers of the ties
     geometry = graph.geometry_of(first.shape, tile_masks, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
-    # Only the vertices of `first` search for edges, so one array (arena) for edges is enough. Each
-    # vertex has 0 words for the steps at which it is matched, because there are no steps here
+    # Only the vertices of `first` search for edges, so one array (arena) for edges is enough. There
+    # are 0 words for the thresholds at which a vertex is matched, as there is no threshold
     arena = graph.new_arena(n, second_pixel.size, gain.size)
-    side = graph.new_side(vertices, 0, graph.PRED, arena, words=0, extra_weight=-first_cost)
-    opposite = graph.new_side(vertices, 1, graph.GT, arena, words=0, extra_weight=-second_cost)
+    side = graph.new_side(vertices, 0, graph.PRED_FACTOR, arena, 0, extra_weight=-first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT_FACTOR, arena, 0, extra_weight=-second_cost)
     work = graph.new_work(second_pixel.size, n_steps=0)
+    # Insert all vertices of `first` (the order of insertion does not change the matching)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, second_pixel)
 

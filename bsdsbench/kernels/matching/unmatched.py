@@ -44,8 +44,7 @@ class StepErrors(NamedTuple):
 class PixelSteps(NamedTuple):
     """The steps (thresholds) at which each pixel is matched or not, as bits in uint64 words.
 
-    K is the number of predicted pixels within the tolerance of the ground truth. A ground-truth
-    vertex is "reached" if it is matched at the last step of the changes.
+    K is the number of predicted pixels within the tolerance of the ground truth.
     """
 
     row_of: I4  # (H, W): the row in `false` of each pixel that is ever on, else -1
@@ -54,13 +53,13 @@ class PixelSteps(NamedTuple):
     matched_pixel: U8  # (K,): the flat indices of these pixels
     gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
     # (ground-truth vertices, words): the steps at which a vertex is unmatched and has a false pixel
-    # within 2r; 0 for reached vertices
+    # within 2r; 0 for vertices that are matched at the lowest threshold
     near_false: U8
-    is_reached: Bool  # (ground-truth vertices,): matched after the last step
+    is_matched_at_lowest: Bool  # (ground-truth vertices,): matched at the lowest threshold
     matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
     # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in changes' order
     n_within: I8
-    backwards: bool  # True if the bits are in the reverse order of the changes
+    backwards: bool  # True if bit 0 is the lowest threshold, the last of the changes
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
@@ -82,7 +81,7 @@ def agreement_of(truth: Truth) -> I8:
 
     Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
-    n_others = len(truth.vertices.tiles) - 1  # `tiles` has a row for each annotator
+    n_others = truth.n_annotators - 1
     if n_others == 0:
         return np.full(truth.vertices.pixel.size, NO_CLASS)
     n_agreeing = matching.count_partners(truth)  # annotators who agree with each pixel
@@ -102,19 +101,21 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
         farther than twice the tolerance r from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels within 2r of annotated pixels, from `prepare_surroundings`.
+    surroundings: the pixels within 2r of annotated pixels, and the disk of radius 2r in which a
+        missed pixel may have a near false pixel, from `prepare_surroundings`.
     """
     n_steps = changes.start.size - 1  # one for each threshold
     words = (n_steps + 63) // 64
     gt_pixel = truth.vertices.pixel  # flat indices of the annotated pixels, annotator by annotator
     # From the lowest threshold to the highest, if this is likely to be faster
     backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
-    steps = matching.steps_within_reach(changes, truth, gt_enters=backwards)
+    steps = matching.steps_within_reach(changes, truth, lowest_first=backwards)
     # Fill `matched_gt`, the number of matched annotated pixels at each threshold, and `gt_bits`,
-    # the thresholds at which each one is matched
+    # the thresholds at which each one is matched. For the K predicted pixels within r, `pred` gets
+    # flat indices `pixel` (K,), and `matched_bits` (K, words), the thresholds of their matches
     matched_gt = np.zeros(n_steps, np.int64)
     gt_bits = np.zeros((gt_pixel.size, words), np.uint64)
-    annotators = np.arange(len(truth.vertices.tiles))  # 0, 1 ..: `tiles` has a row for each
+    annotators = np.arange(truth.n_annotators)
     pred = matching.match_all(steps, truth, annotators, matched_gt, gt_bits)
 
     # Fill `false_bits`, at first with the thresholds at which each predicted pixel is on, in row
@@ -141,7 +142,7 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,
         near_false=near_bits,
-        is_reached=lowest_bit == 1,
+        is_matched_at_lowest=lowest_bit == 1,
         matched_gt=matched_gt,
         n_within=n_within,
         backwards=backwards,
@@ -168,26 +169,32 @@ def classify_steps(
     """
     steps = match_by_pixel(changes, truth, surroundings)
     n_steps = size.size
-    # A pixel has a bit for each step. Count the pixels with each bit: those matched or near a false
-    # pixel at each step, (n,)
+    # `matched` and `near_false` have a row of bits for each pixel, and a bit for each step
+    # (threshold). Count the pixels in which it is set: the counts of a single kind of pixel, (1,
+    # bits), of which the first n are used
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
     near_false = count_set_bits(steps.near_false)[0, :n_steps]
     # Count matched annotated pixels of 8 kinds separately: 4 kinds of agreement, from 0 (NO_CLASS)
     # to 3 (ALL), of pixels that are unmatched (+ 0) or matched (+ 4) at the lowest threshold
-    kind = 4 * steps.is_reached + (agreement - NO_CLASS)
+    kind = 4 * steps.is_matched_at_lowest + (agreement - NO_CLASS)
     of_kind = count_set_bits(steps.gt_matched, kind, n_kinds=8)[:, :n_steps]
     matched_of_kind = of_kind.reshape(2, 4, n_steps)  # matched at the lowest, agreement, step
     matched_gt = steps.matched_gt
     if steps.backwards:  # the bits are in reverse order: put the highest threshold first
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
         near_false, matched_of_kind = near_false[::-1], matched_of_kind[..., ::-1]
-    suppressed = np.count_nonzero(steps.is_reached) - matched_of_kind[1].sum(axis=0)
+    # Of the pixels matched at the lowest threshold, those that are not matched at this one
+    n_matched_at_lowest = np.count_nonzero(steps.is_matched_at_lowest)
+    suppressed = n_matched_at_lowest - matched_of_kind[1].sum(axis=0)
+    # The other missed pixels are near false (`near_false` leaves out the suppressed) or absent
     absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
-    within_r, within_2r = steps.n_within  # predicted pixels, (n,); all matched ones are within r
+    # Predicted pixels within r and 2r of annotated ones, (n,), in the order of the changes
+    within_r, within_2r = steps.n_within
     return StepErrors(
         matched_gt=matched_gt,
         matched_pred=matched_pred,
         missed=np.column_stack([suppressed, near_false, absent]),
+        # All matched pixels are within r
         false=np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
         agreement_matched=matched_of_kind.sum(axis=0)[1:].T,  # without NO_CLASS
     )
@@ -197,12 +204,14 @@ def classify_steps(
 def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
+    The counts in the regions divide false pixels by their distance from the ground truth.
+
     changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
         each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
         pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
-    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
-        b & 63 of word b >> 6.
+    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s, as in the bits of a
+        matching that begins at the lowest threshold. Bit b of a row is bit b & 63 of word b >> 6.
 
     These arrays are filled in place:
 
@@ -228,7 +237,8 @@ def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
             row = row_of[p]
             # A pixel keeps its new state until its next change: flip this step and all later ones.
             # On at step 1 and off at step 3 gives, from step 0 on, 01111.. and then 01100..
-            # The flipped bits are those from `limit` on or, if backwards, those below `limit`
+            # The flipped bits are those from `limit` on or, if backwards, those below `limit`: of 5
+            # steps, step 1 and the later ones are the bits 3, 2, 1 and 0, below 4
             limit = n_steps - step if backwards else step
             for word in range(bits.shape[1]):
                 n_below = min(max(limit - 64 * word, 0), 64)  # bits of this word below `limit`
