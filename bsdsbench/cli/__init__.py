@@ -58,7 +58,8 @@ def main() -> None:
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
-    # Messages suggest settings as flags of this command
+    # Errors and warnings suggest settings. This function writes them as flags of the command, such
+    # as "--max-dist 0.01", where Python's users read max_dist=0.01
     write_setting = partial(as_flag, command_name=command_name)
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
@@ -69,30 +70,25 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status: object = 2  # unless the command ends without a failure
     try:
-        if "_BSDSBENCH_COMPLETE" in os.environ:  # a shell asks for completions; exits
+        if "_BSDSBENCH_COMPLETE" in os.environ:
+            # The user pressed Tab in a shell: click prints the possible next words, and exits
             cli.main(arguments, prog_name="bsdsbench")
         with cli.make_context("bsdsbench", arguments) as context:
             status = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         status = error.exit_code
-    except click.ClickException as error:
-        context_of_error = getattr(error, "ctx", None)
+    except click.ClickException as error:  # a wrong command line
+        context_of_error = getattr(error, "ctx", None)  # knows the command; some errors have none
         one_line = " ".join(error.format_message().split())
         hint = f" ({context_of_error.command_path} --help)" if context_of_error else ""
         say(clip(visible(one_line), 500) + hint)
-    except DataError as error:
-        shown = merge_similar_problems(error.problems)
-        for problem in shown:
-            say(problem.line(write_setting))
-        if any(len(problem.names) > MANY_FILES for problem in shown):
-            lines = list[str]()  # of all problems, each followed by the files or images it is about
-            for problem in error.problems:
-                lines += [problem.line(write_setting), *(f"    {show(n)}" for n in problem.names)]
-            with suppress(OSError):  # there may be no folder for temporary files
-                say(f"all are listed in {_write_temporary(lines)}")
+    except DataError as error:  # a wrong input
+        _print_problems(error.problems, write_setting)
     except (KeyboardInterrupt, click.Abort) as error:
-        advice = next(iter(error.args), "")  # which files are kept, and how to resume
+        # Where a run catches Ctrl-C, it raises it again with an argument, the advice to the user:
+        # which files are kept, and how to resume
+        advice = next(iter(error.args), "")
         if isinstance(advice, Problem):
             advice = advice.line(write_setting)
         say(f"interrupted; {advice}" if advice else "interrupted")
@@ -115,6 +111,25 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)  # a command may return None
 
 
+def _print_problems(problems: Sequence[Problem], write_setting: Callable[[Setting], str]) -> None:
+    """Print the faults of the input, one line each: "FILE: WHAT IT HAS, expected WHAT (FIX)".
+
+    If more than three files have the same fault, one line names the fault and the files. If these
+    are more than ten (MANY_FILES), it names only three, and all are listed in a temporary file.
+
+    write_setting: formats a setting that a problem suggests as a command-line flag.
+    """
+    shown = merge_similar_problems(problems)
+    for problem in shown:
+        say(problem.line(write_setting))
+    if any(len(problem.names) > MANY_FILES for problem in shown):
+        lines = list[str]()  # of all problems, each followed by the files or images it is about
+        for problem in problems:
+            lines += [problem.line(write_setting), *(f"    {show(n)}" for n in problem.names)]
+        with suppress(OSError):  # there may be no folder for temporary files
+            say(f"all are listed in {_write_temporary(lines)}")
+
+
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     """Make Python print each InputWarning as a one-line message.
 
@@ -125,7 +140,12 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
     ) -> None:
-        """Print an InputWarning in one line, and any other warning as Python does by default."""
+        """Print a warning; Python calls this in place of its own `warnings.showwarning`.
+
+        An InputWarning (of this package) becomes one line, in which `write_setting` writes the
+        settings that it suggests as flags. Other warnings are printed by `default_show`, Python's
+        function, which also gets the `place` in the code and the `target`, a file and a line.
+        """
         if isinstance(message, InputWarning):
             say(f"warning: {message.problem.line(write_setting)}")
         else:

@@ -12,7 +12,7 @@ import attrs
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse_given, say
+from bsdsbench.cli.shared import command, option_values, print_json, progress, refuse_given, say
 from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class _CheckArguments(opt.Options):
     )
     statistical: bool = opt.flag("Fail only if the drop is also significant.")
     common: bool = opt.flag("Compare only the images that the run and the baseline share.")
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
     by: str | None = opt.by_option
     level: float = opt.add_option(
         "Confidence level; a drop is significant at 1 - LEVEL.", type=float, default=0.95
     )
-    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
     output_format: str = opt.format_option("table", "json")
     junit: str | None = opt.path("Also write JUnit XML to this file.")
     summary: str | None = opt.path("Also append a summary in Markdown to this file.")
@@ -56,7 +56,7 @@ class _CheckArguments(opt.Options):
 
 
 @command
-def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> int:
+def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
     The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its
@@ -67,8 +67,8 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
     from bsdsbench.results.score_names import flat_scores
     from bsdsbench.results.score_tables import left_out_notes
 
-    evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
-    options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
+    evaluation = bb.Evaluation.load(args.run).with_groups(**option_values(args.grouping))
+    options = option_values(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
         refuse_given(
             (*options, "output_format", "junit", "summary"), "--update, which checks nothing"

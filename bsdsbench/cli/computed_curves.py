@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import attrs
 import click
 
-from bsdsbench.cli.shared import keywords_of, say
+from bsdsbench.cli.shared import option_values, say
 from bsdsbench.curves import delong, det, pr, roc, threshold_curve
 from bsdsbench.curves.areas import AreaRow, area_table, point_areas
 from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting, points_of
@@ -136,14 +136,14 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: CurvesArguments) 
         # The number of instances in all rows or, if --instance-count is the name of a column of the
         # file, in each row: `sample.counts` then has the values of that column
         instances: Any = args.instance_count if sample.counts is None else sample.counts
-        options = keywords_of(args, ("num_thresholds", "strict"))
+        options = option_values(args, ("num_thresholds", "strict"))
         curve = threshold_curve(sample.labels, sample.scores, instance_count=instances, **options)
         curves_by_axes = dict.fromkeys(all_axes, curve)
     else:
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
-            options = keywords_of(args, common + special[axes])  # {name of an option: value}
+            options = option_values(args, common + special[axes])  # {name of an option: value}
             compute = _COMPUTE[axes]
             curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
     points = points_of(curves_by_axes[all_axes[0]])
@@ -204,7 +204,7 @@ def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments
             drawn[curve.name] = curve.points
         else:  # one curve serves for all axes: for --kind both the last, that is, the PR curve
             drawn[curve.name] = curve.curves_by_axes[all_axes[-1]]
-    options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))  # {name: value}
+    options = option_values(args, ("hull", "chance", "plot", "scale", "look"))  # {name: value}
     plot_spaces(drawn, target, spaces=all_axes, crossed=args.crossings, **options)
 
 

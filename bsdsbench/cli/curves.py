@@ -13,7 +13,7 @@ from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     command,
     is_given,
-    keywords_of,
+    option_values,
     print_json,
     refuse_given,
     say,
@@ -184,7 +184,7 @@ class CurvesArguments(opt.Options):
 
 
 @command
-def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> None:
+def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,
@@ -214,7 +214,7 @@ def curves_command(args: CurvesArguments = opt.options_of(CurvesArguments)) -> N
     convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
     if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
-        settings = keywords_of(args, ("kind", "ties"))
+        settings = option_values(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)

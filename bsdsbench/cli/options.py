@@ -1,13 +1,14 @@
 """Functions that declare arguments and options, and the options shared by several commands.
 
 The default value of each parameter of a command function is a declaration, made by `add_argument`,
-`add_option` or `options_of`. The latter declares a class of options, whose attributes are
+`add_option` or `add_options`. The latter declares a class of options, whose attributes are
 declarations too. A declaration is a function from the name of the parameter or attribute to the
 argument or option of click.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ import attrs
 import click
 from click import Choice, IntRange
 
-from bsdsbench.cli.shared import Options, parse_shard, split_words
+from bsdsbench.cli.shared import Options
 from bsdsbench.runs.keywords import RunKeywords
 
 
@@ -49,9 +50,33 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     return lambda name: click.Argument([name], metavar=metavar, **settings)
 
 
-def options_of(owner: type[Options]) -> Any:
+def add_options(owner: type[Options]) -> Any:
     """Declare all options of a class, of which the parameter gets an instance."""
     return owner
+
+
+def _split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeatable option at commas; None if the option is not given."""
+    for text in texts:
+        if not text.replace(",", " ").strip():
+            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
+    words = map(str.strip, ",".join(texts).split(","))
+    return list(filter(None, words)) or None  # without empty words
+
+
+def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
+    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
+
+    A shard evaluates every N-th image, beginning with image I.
+    """
+    number, n_shards = 0, 0  # refused, as is a text of another form
+    if re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text):
+        number, n_shards = map(int, text.split("/"))
+    if not 1 <= number <= n_shards:
+        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
+    return number, n_shards
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
@@ -66,7 +91,7 @@ def _published_keys(
 
     If the only key is "list", print all existing keys with their results, and exit.
     """
-    keys = split_words(ctx, param, texts) or []
+    keys = _split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
 
@@ -80,7 +105,7 @@ def _published_keys(
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
 repeatable = partial(add_option, multiple=True)  # its value is a tuple
-word_list = partial(repeatable, callback=split_words)  # of words between commas: a list or None
+word_list = partial(repeatable, callback=_split_words)  # of words between commas: a list or None
 
 
 def run_option(name: str, **changes: object) -> Any:
@@ -90,14 +115,15 @@ def run_option(name: str, **changes: object) -> Any:
     settings are in the field's metadata "flag". `changes` override them. Settings are keywords of
     `click.Option`, and these:
 
-    - "names": the spellings, such as ("-o", "--out"). Default: "--" and `name`.
+    - "names": the spellings, such as ("-o", "--out"). Default: "--" and the name of the parameter
+      of the command function that gets the option, which is always `name`.
     - "path": True if the value is a path.
     - "number": True if the value is an integer of at least 1.
     - "choices": the allowed values.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
-    flags = settings.pop("names", ())
+    flags = settings.pop("names", ())  # if empty, `add_option` makes the flag of the parameter
     if settings.pop("path", False):
         settings["type"] = click.Path()
     if settings.pop("number", False):
@@ -288,10 +314,10 @@ class EvaluationOptions(Options):
     name: str | None = run_option("name")
     metrics: list[str] | None = metrics_option
     split_file: str | None = run_option("split_file")
-    grouping: GroupingOptions = options_of(GroupingOptions)
+    grouping: GroupingOptions = add_options(GroupingOptions)
     output_format: str = format_option("table", "json")
-    protocol: ProtocolOptions = options_of(ProtocolOptions)
-    shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
+    protocol: ProtocolOptions = add_options(ProtocolOptions)
+    shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
     workers: int | None = run_option("workers")
     # Its default is "auto", not threads as in Python, because child processes can import the
     # command line's __main__

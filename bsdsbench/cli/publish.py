@@ -11,7 +11,7 @@ import click
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     command,
-    keywords_of,
+    option_values,
     progress,
     refuse_given,
     require_runs_or_methods,
@@ -33,7 +33,7 @@ class _ReportArguments(opt.Options):
     """The arguments and options of `report`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     history: tuple[str, ...] = opt.repeatable(
         "Show the scores of these runs over time, by their dates, or else by their names (v2 "
         "before v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, "
@@ -41,7 +41,7 @@ class _ReportArguments(opt.Options):
         is_eager=True,
         metavar="'out/v*'",
     )
-    tables: opt.TableOptions = opt.options_of(opt.TableOptions)
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions)
     rules: bool = opt.flag("Show AP by every rule in use, and ODS by both rules.")
     names: list[str] | None = opt.names_option
     labels: dict[str, str] = opt.labels_option
@@ -66,14 +66,14 @@ class _ReportArguments(opt.Options):
         "which the runs differ most."
     )
     force: bool = opt.flag("Show published results or a --history even if they are not comparable.")
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
-    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
+    slicing: opt.SliceOptions = opt.add_options(opt.SliceOptions)
     summary: str | None = opt.summary_option
-    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
 
 
 @command
-def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) -> None:
+def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -> None:
     """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
@@ -94,7 +94,7 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     if args.methods.method:
         return _show_methods(args)
     # The options of `grouping` give the groups of images, such as scenes, that slices are made of
-    loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
+    loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
     # --labels may also name published results, which --published shows beside the runs
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
@@ -151,7 +151,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     names = (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster")
-    options = keywords_of(args, names)  # the values of these options
+    options = option_values(args, names)  # the values of these options
     # The runs already have the names given with --label. Only those of published results are left.
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: text for key, text in args.labels.items() if key in published_keys}
@@ -175,7 +175,7 @@ def _show_methods(args: _ReportArguments) -> None:
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
     methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS
-    loaded = as_runs(all_runs(methods), **keywords_of(args.grouping))
+    loaded = as_runs(all_runs(methods), **option_values(args.grouping))
     methods = replace_runs(methods, loaded)
     published, labels, columns = args.published, args.labels, args.tables.columns
     # Only published results can have a label here: with no runs, this raises for any other key

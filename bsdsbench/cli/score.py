@@ -11,11 +11,11 @@ import click
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
-    NMS_OF_PROTOCOL,
+    NMS_WITHOUT_RECIPE,
     RunInputs,
     command,
     compile_first,
-    keywords_of,
+    option_values,
     print_json,
     print_run,
     progress,
@@ -104,7 +104,7 @@ class _EvaluateArguments(opt.Options):
     pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
     out: str | None = opt.run_option("out")
     on_error: str = opt.run_option("on_error")
-    evaluation: opt.EvaluationOptions = opt.options_of(opt.EvaluationOptions)
+    evaluation: opt.EvaluationOptions = opt.add_options(opt.EvaluationOptions)
     pred_kind: str | None = opt.run_option("pred_kind")
     missing: str = opt.run_option("missing")
     images_dir: str | None = opt.run_option("images_dir")
@@ -119,7 +119,7 @@ class _EvaluateArguments(opt.Options):
         "of all its images together and the mean of their own scores.",
         metavar="COLUMN",
     )
-    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
+    slicing: opt.SliceOptions = opt.add_options(opt.SliceOptions)
     threshold_from: str | None = opt.path(
         "Also show precision, recall and F at the best threshold of another run, such as that of a "
         "validation set.",
@@ -131,7 +131,7 @@ class _EvaluateArguments(opt.Options):
 
 
 @command
-def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArguments)) -> int:
+def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArguments)) -> int:
     """Score a folder of predictions by any metric.
 
     PRED_DIR holds maps, segmentations or masks. Options of a metric are set by --set
@@ -199,7 +199,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     if is_coco:
         _refuse_for_coco(gt, metrics)
     compile_first(metrics, args.pred_dir, gt)
-    keywords = keywords_of(args, accepted)  # the values of these options
+    keywords = option_values(args, accepted)  # the values of these options
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -307,12 +307,12 @@ class _RunArguments(opt.Options):
     resume: bool = opt.run_option("resume")
     valid_dir: str | None = opt.run_option("valid_dir")
     on_error: str = opt.run_option("on_error", default="skip")
-    evaluation: opt.EvaluationOptions = opt.options_of(opt.EvaluationOptions)
-    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
+    evaluation: opt.EvaluationOptions = opt.add_options(opt.EvaluationOptions)
+    slicing: opt.SliceOptions = opt.add_options(opt.SliceOptions)
 
 
 @command
-def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
+def run_command(args: _RunArguments = opt.add_options(_RunArguments)) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
@@ -331,7 +331,7 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
     from bsdsbench.runs.keywords import DetectorOptions
 
     inputs = _detector_inputs(args)
-    options = keywords_of(args, DetectorOptions.__annotations__)
+    options = option_values(args, DetectorOptions.__annotations__)
     with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
         run = bb.run(
             args.function,
@@ -491,7 +491,7 @@ def nms_command(
         raise click.UsageError(f"give {expected}, and OUT")
     if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    recipe = nms or NMS_OF_PROTOCOL
+    recipe = nms or NMS_WITHOUT_RECIPE
     options = opt.ProtocolOptions(protocol=protocol, nms=recipe, invert=invert, set=set)
     resolved = protocol_from(options)
     with progress("nms") as report:

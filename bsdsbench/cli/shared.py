@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import shlex
 import sys
 import time
@@ -66,7 +65,9 @@ PROTOCOL_OPTIONS = (
     *("no_thin", "nms", "invert", "set"),
 )
 _RUNNING_OPTIONS = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-NMS_OF_PROTOCOL = "protocol's"  # the value of --nms without the name of a recipe
+# --nms alone gets this value: apply NMS with the protocol's parameters. `--nms rcf` has the value
+# "rcf": apply it with the parameters of this recipe, which are those of a published program
+NMS_WITHOUT_RECIPE = "protocol's"
 
 
 class Commands(click.Group):
@@ -96,9 +97,10 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
 
-        --nms may stand without a value: if the next word is not the name of a recipe, --nms is
-        replaced, in `args`, with --nms=NMS_OF_PROTOCOL. If that word is then refused as an extra
-        argument, it may be a misspelt recipe, so the UsageError also lists the recipes.
+        --nms may stand without a value, which click does not know: if the next word is not the name
+        of a recipe, such as "rcf", --nms is replaced, in place in `args`, with a --nms that has the
+        value NMS_WITHOUT_RECIPE ("protocol's"). If that word is then refused as an extra argument,
+        it may be a misspelt recipe, so the UsageError also lists the recipes.
         """
         recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
@@ -107,7 +109,7 @@ class Command(click.Command):
             recipes = ", ".join(RECIPES)
             for k, (word, next_word) in enumerate(zip(args, [*args[1:], ""], strict=True)):
                 if word == "--nms" and next_word not in RECIPES:
-                    args[k] = f"--nms={NMS_OF_PROTOCOL}"
+                    args[k] = f"--nms={NMS_WITHOUT_RECIPE}"
                     words_after_nms.append(next_word)
         try:
             self._check_values(ctx, args)
@@ -123,19 +125,23 @@ class Command(click.Command):
         """Raise UsageError for an option that is empty, given twice, or a file of a finished run.
 
         Click would take an empty value, such as that of a variable of the shell that is not set,
-        for the default in many options, and of two values the last.
+        for the default in many options, and of two values the last. A file of a run would be
+        overwritten by -o, and no option reads one: those that take a run take its folder.
         """
-        # `given` has the parameters in the order of `args`, those given twice twice
-        values, _, given = self.make_parser(ctx).parse_args(list(args))
-        saved = ("result.json", "counts.npz")  # the files of a saved run, which no option takes
+        # Click's parser returns {parameter name: text}, the words left over, which are not needed,
+        # and the parameters in the order of `args`, one that is given twice twice
+        texts, _, given = self.make_parser(ctx).parse_args(list(args))
+        saved = ("result.json", "counts.npz")  # the files of a saved run
         for param in given:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
-            text, fault = str(values[param.name]), ""
+            text, fault = str(texts[param.name]), ""  # a tuple of texts if the option takes two
+            # "" may be given if it is the default, such as for --title; a callback checks by itself
+            may_be_empty = param.default == "" or param.callback is not None
             folder, name = os.path.split(text)
             if given.count(param) > 1:
                 fault = f"is given {given.count(param)} times, expected once"
-            elif not text.strip() and param.default != "" and not param.callback:  # callbacks check
+            elif not text.strip() and not may_be_empty:
                 fault = f"{text!r}: expected a value"
             elif name in saved and all(os.path.exists(os.path.join(folder, f)) for f in saved):
                 fault = f"{text}: is a file of a run, expected another"
@@ -186,8 +192,9 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 class Options:
     """The values of a group of options.
 
-    Each annotated attribute of a subclass declares an option: it is a function from the name to a
-    click argument or option. An instance has the value of the option under the same name.
+    Each annotated attribute of a subclass declares an option, as a parameter of a command function
+    does by its default value: `workers: int = add_option("Number of workers.")`. An instance has
+    the value of the option under the same name.
     """
 
     def __init__(self, **values: object) -> None:
@@ -200,13 +207,15 @@ class Options:
 
 
 def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
-    """Return {name: declaration} of a function's parameters, or of the attributes of `Options`.
+    """Return {name: declaration} of the options that a function or a class of `Options` declares.
 
-    A declaration is a function from the name to a click argument or option, or else a class of
-    `Options` that stands for all of its own declarations.
+    The declarations are the default values of the function's parameters, or the class attributes,
+    as in `workers: int = add_option("Number of workers.")`. A declaration is a function from the
+    name to a click argument or option, or a subclass of `Options`, which stands for all options
+    that it declares.
     """
     declarations = {}
-    if isinstance(owner, type):
+    if isinstance(owner, type):  # a subclass of Options
         for name in owner.__annotations__:
             declarations[name] = getattr(owner, name)
     else:
@@ -241,42 +250,18 @@ def _call(owner: Callable[..., object], /, **values: object) -> object:
     return owner(**arguments)
 
 
-def split_words(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[str] | None:
-    """Split the values of a repeatable option at commas; None if the option is not given."""
-    for text in texts:
-        if not text.replace(",", " ").strip():
-            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    words = map(str.strip, ",".join(texts).split(","))
-    return list(filter(None, words)) or None  # without empty words
-
-
-def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
-    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
-
-    A shard evaluates every N-th image, beginning with image I.
-    """
-    number, n_shards = 0, 0  # refused, as is a text of another form
-    if re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text):
-        number, n_shards = map(int, text.split("/"))
-    if not 1 <= number <= n_shards:
-        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
-    return number, n_shards
-
-
-def keywords_of(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return {name: value} of an instance of `Options`, including those of nested instances.
+def option_values(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:
+    """Return {name: value} of the options in `args`, including those of its groups of options.
 
     names: the names to return; default: all. Unknown names are ignored.
     """
-    keywords: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in vars(args).items():
-        if isinstance(value, Options):
-            keywords |= keywords_of(value, names)
+        if isinstance(value, Options):  # a group, such as the options of the bootstrap
+            values |= option_values(value, names)
         elif names is None or name in names:
-            keywords[name] = value
-    return keywords
+            values[name] = value
+    return values
 
 
 def is_given(parameter: str) -> bool:
@@ -311,7 +296,7 @@ def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None
 def protocol_from(
     options: ProtocolOptions, metrics: Sequence[str] = (), valid_dir: str | None = None
 ) -> Protocol:
-    """Build the protocol described by the command-line options.
+    """Build the protocol (the settings of counting and scoring) from the command-line options.
 
     It starts as the protocol of --signature or --protocol. If neither is given, it starts as the
     default protocol of the first metric or, without metrics, as bsds500. Then --set FIELD=VALUE and
@@ -335,7 +320,8 @@ def protocol_from(
     elif start is None and metrics:
         start = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(start)
-    overrides = list(options.set or ())  # changes as texts FIELD=VALUE, parsed together below
+    # The changes as texts FIELD=VALUE, those of --set first
+    overrides = list(options.set or ())
     for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
         value = getattr(options, field)
         if value:
@@ -344,23 +330,25 @@ def protocol_from(
         overrides.append("thin=false")
     if options.nms:
         overrides.append("nms=true")
-        if options.nms != NMS_OF_PROTOCOL:  # not --nms alone, but with a recipe's parameters
+        if options.nms != NMS_WITHOUT_RECIPE:  # the name of a recipe, such as "rcf"
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
-        # Such as {"max_dist": 0.01, "options": {"depth": {"crop": 1}}}
+        # ["max_dist=0.01", "depth.crop=1"] gives {"max_dist": 0.01, "options": {"depth": {"crop":
+        # 1}}}: options of metrics are nested. A field that is set twice is refused here
         changes = parse_overrides(overrides)
         registry.refuse_options_without_metric(changes, metrics)
         if "max_dist" in changes and changes.get("max_dist_px") is not None:
             raise click.UsageError("give --max-dist or --max-dist-px, not both")
         if options.thresholds:
-            # It was parsed only to refuse a second value by --set. Now the field parses the text
-            # itself, because it accepts more texts than --set
+            # The protocol parses this text again. It knows more forms than `parse_overrides`, such
+            # as the "at .1,.2" of signatures, which was split at the comma
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
+        # Warn of what was set in vain: fields, and metrics whose options were set. The fields name
+        # and version never change a score. The field options stands for its metrics, such as depth
         options_by_metric: Any = changes.get("options", ())
-        given = {*changes, *options_by_metric}  # such as {"max_dist", "options", "depth"}
-        only_describing = {"name", "version", "options"}  # of options, the metrics are checked
-        unused = given & registry.unused_settings(metrics, protocol) - only_describing
+        changed = {*changes, *options_by_metric} - {"name", "version", "options"}
+        unused = changed & registry.unused_settings(metrics, protocol)
         if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
     return registry.complete_options(protocol)  # with the defaults of metric options
@@ -384,7 +372,8 @@ def resolve_inputs(
 ) -> RunInputs:
     """Determine the task, folders, metrics and protocol of a run from its options.
 
-    A task sets the metric and the protocol. Folders that are not given are those of its data set.
+    A task (a data set and a metric, such as "bsds500-test/boundary") sets the metric and the
+    protocol. Folders that are not given are those of its data set.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
@@ -400,6 +389,7 @@ def resolve_inputs(
     protocol_options = options.protocol
     task = None
     if options.task:
+        # --nms and --invert may be given: only the user knows whether the maps need them
         fixed = {*PROTOCOL_OPTIONS, "metrics", "humans"} - {"nms", "invert"}
         refuse_given(fixed, "--task, which fixes them")
         task = Task.load(options.task)
@@ -441,8 +431,10 @@ def compile_first(
 
 # Output ------------------------------------------------------------------------------------------
 
-PLAIN_SECONDS = 5.0  # minimum between two progress lines; at least a tenth of the elapsed time
-BRIEF = 2.0  # seconds; no final progress line if the previous line (or the start) is more recent
+# Without a terminal, progress is printed as lines. Two lines are at least this many seconds apart,
+# or a tenth of the elapsed time if that is longer
+PLAIN_SECONDS = 5.0
+BRIEF = 2.0  # the last line of finished work is left out if less than this has passed since another
 
 
 def say(line: str, progress: bool = False) -> None:
@@ -455,9 +447,9 @@ def say(line: str, progress: bool = False) -> None:
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
     """Show the progress of the `with` block on standard error.
 
-    In a terminal, show a bar. Otherwise print a line every PLAIN_SECONDS, or every tenth of the
-    elapsed time if that is longer, and a final line unless the previous one (or the start) was less
-    than BRIEF seconds ago.
+    In a terminal, show a bar. Otherwise print a line every PLAIN_SECONDS (5), or every tenth of the
+    elapsed time if that is longer. A last line follows at the end, unless the previous line or the
+    start was less than BRIEF seconds (2) before.
 
     title: the name of the work, such as "evaluate".
     unit: the plural noun for what is counted.
@@ -476,12 +468,15 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
         bar = Progress(*columns, console=Console(stderr=True), transient=True)
         bar.add_task(title, total=None)
     started = last_line = time.monotonic()
-    # (done, time) at the first call. The rate is measured from then on, because kernels are
-    # compiled and workers started during the first item.
-    first_call: tuple[int, float] | None = None
+    first_call: tuple[int, float] | None = None  # (done, time) at the first call
 
     def report(done: int, total: int, image_id: str) -> None:
-        """Update the bar or, without one, print a line now and then and one at the end."""
+        """Update the `bar` of the terminal or, if it is None, print a line now and then.
+
+        A line is "TITLE: 3/10 images, 12 s elapsed, 0.4 images/s, 18 s left". `title` and `unit`
+        ("images") are those of `progress`, and `started` is when it was called. `image_id` is not
+        shown; the functions that report progress pass it to every such function.
+        """
         nonlocal first_call, last_line
         now = time.monotonic()
         if bar:
@@ -491,16 +486,19 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
             first_call = done, now
         done_at_first, time_of_first = first_call
         elapsed = now - started
+        # Seconds since the last line after which the next is due: 2 for the last line of all,
+        # otherwise 5, or more if the work takes long
         interval = BRIEF if done == total else max(PLAIN_SECONDS, elapsed / 10)
         if now - last_line >= interval:
             last_line = now
             line = f"{title}: {done}/{total} {unit}, {elapsed:.0f} s elapsed"
             if done > done_at_first:
+                # From the first call on: before it, kernels were compiled and workers started
                 rate = (done - done_at_first) / max(now - time_of_first, 1e-9)
                 line += f", {rate:.1f} {unit}/s, {(total - done) / rate:.0f} s left"
             print(line, file=sys.stderr, flush=True)
 
-    with bar or nullcontext():
+    with bar or nullcontext():  # a bar is shown while its `with` block runs
         yield report
 
 
@@ -576,17 +574,19 @@ def show_tables(
 def as_flag(setting: Setting, command_name: str) -> str:
     """Format a setting as the user must type it on the command line.
 
-    - An option of the command `command_name` gives "--flag VALUE", such as "--max-dist 0.01". If
-      its value is a bool, it gives "--flag" (True) or the advice "without --flag" (False).
+    - An option of the command `command_name` gives "--flag VALUE", such as "--max-dist 0.01", or,
+      if its value is a bool, "--flag" (True) or the advice "without --flag" (False).
     - A field of the protocol or option of a metric gives "--set FIELD=VALUE", if there is a --set.
     - Any other setting is written as in Python: "name=value".
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    params = Commands().get_command(click.Context(Commands()), command_name).params
+    commands = Commands()  # the group of all commands; click wants a context of it for a look-up
+    params = commands.get_command(click.Context(commands), command_name).params
     flags = {param.name: max(param.opts, key=len) for param in params}  # --out rather than -o
     fields_of_set = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
     name = setting.name
+    # Text as it is, anything else as Python writes it, such as True, 0.01 or [1, 2]
     value = setting.value if isinstance(setting.value, str) else setting.shown()
     if name in flags and isinstance(setting.value, bool):
         return flags[name] if setting.value else f"without {flags[name]}"
@@ -594,6 +594,7 @@ def as_flag(setting: Setting, command_name: str) -> str:
         return f"{flags[name]} {shlex.quote(value)}"
     if name.partition(".")[0] in fields_of_set:  # FIELD, FIELD.ENTRY or METRIC.OPTION
         if isinstance(setting.value, bool):
-            value = value.lower()
+            value = value.lower()  # true, as --set wants it
         return f"--set {shlex.quote(f'{name}={value}')}"
-    return str(attrs.evolve(setting, effect="", beside=()))  # "name=value" without further words
+    # The caller adds the effect ("for region labels") and the settings that must be given with it
+    return str(attrs.evolve(setting, effect="", beside=()))

@@ -17,7 +17,7 @@ from bsdsbench.cli.shared import (
     PROTOCOL_OPTIONS,
     as_flag,
     command,
-    keywords_of,
+    option_values,
     print_json,
     progress,
     protocol_from,
@@ -47,7 +47,7 @@ def doctor_command(
     split_file: str | None = opt.run_option("split_file"),
     pred_kind: str | None = opt.run_option("pred_kind"),
     metrics: list[str] | None = opt.metrics_option,
-    protocol_options: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
+    protocol_options: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions),
     output_format: str = opt.format_option("text", "json"),
 ) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
@@ -89,9 +89,9 @@ class _CompareArguments(opt.Options):
     """The arguments and options of `compare`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     names: list[str] | None = opt.names_option
-    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
     level: float = opt.add_option("Confidence level of the intervals.", type=float, default=0.95)
     test: str = opt.choice(
         "Test for the p-values. Intervals always come from the bootstrap.",
@@ -102,14 +102,14 @@ class _CompareArguments(opt.Options):
     )
     common: bool = opt.flag("Compare only the images that all runs share.")
     force: bool = opt.flag("Compare even if protocols or ground truth differ.")
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
     cluster: str | None = opt.cluster_option
     by: str | None = opt.by_option
-    tables: opt.TableOptions = opt.options_of(opt.TableOptions)
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions)
 
 
 @command
-def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments)) -> None:
+def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired). The tables show differences, bootstrap intervals and
@@ -125,7 +125,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slice_comparison import compared_table
 
-    options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
+    options = option_values(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
     # On all images and, with --by, in each slice: the images with one value of a grouping column
     comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
@@ -192,7 +192,7 @@ def _compare(
     methods = load_methods(args.methods.method)
     if methods:
         refuse_given(("names",), "--method")
-    loaded = as_runs(all_runs(methods) or args.runs, args.names, **keywords_of(args.grouping))
+    loaded = as_runs(all_runs(methods) or args.runs, args.names, **option_values(args.grouping))
     if all(method.n_runs == 1 for method in methods):  # also if there are no methods
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
@@ -216,11 +216,11 @@ def _compare(
 def errors_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
-    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions),
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions),
     workers: int | None = opt.run_option("workers"),
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions),
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions),
     by: str | None = opt.by_option,
-    tables: opt.TableOptions = opt.options_of(opt.TableOptions),
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions),
 ) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
@@ -237,7 +237,7 @@ def errors_command(
 
     counted_runs = []
     failures = []  # errors of runs whose files cannot be read again
-    for run in as_runs(runs, names, **keywords_of(grouping)):
+    for run in as_runs(runs, names, **option_values(grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
                 counted_runs.append(lost_scores.with_errors(run, workers, report))
@@ -247,7 +247,7 @@ def errors_command(
         raise DataError.collect(failures)
     for failure in failures:
         say(str(failure))
-    losses = [lost_scores.lost_scores(run, **keywords_of(bootstrap)) for run in counted_runs]
+    losses = [lost_scores.lost_scores(run, **option_values(bootstrap)) for run in counted_runs]
     shown = [lost_scores.error_table(counted_runs, losses)]
     if by:
         shown.append(lost_scores.error_slices_table(counted_runs, by))
@@ -267,7 +267,7 @@ def errors_command(
 @command
 def worst_command(
     runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path()),
-    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions),
+    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions),
     number: int = opt.add_option(
         "Number of images to list.", "-n", "--number", type=IntRange(1), default=10
     ),
@@ -277,7 +277,7 @@ def worst_command(
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
     ),
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions),
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions),
     overlays: bool = opt.flag(
         "Draw the matched, false and missed pixels of these images to OUT/overlays."
     ),
@@ -290,7 +290,7 @@ def worst_command(
         "Width of the figure: a page or a column.", "--style", choices=("page", "column")
     ),
     labels: dict[str, str] = opt.labels_option,
-    tables: opt.TableOptions = opt.options_of(opt.TableOptions),
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions),
 ) -> None:
     """List the worst images of a run, or where two runs differ most.
 
@@ -313,7 +313,7 @@ def worst_command(
     method_folders = folders_by_method(methods.method)  # name of a method -> folders of its runs
     folders = [*runs, *chain(*method_folders.values())]  # one of the two is empty
     unloaded_methods = [Method(name, its_runs) for name, its_runs in method_folders.items()]
-    loaded = as_runs(all_runs(unloaded_methods) or runs, None, **keywords_of(grouping))
+    loaded = as_runs(all_runs(unloaded_methods) or runs, None, **option_values(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns, group_column, records = tables.columns, None, loaded[0].records
     if by and column_of(by, records) in group_columns(records):
@@ -371,7 +371,7 @@ def explain_command(
         "May be repeated.",
         metavar="MEASURE=VALUE",
     ),
-    protocol: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
+    protocol: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions),
     split_file: str | None = opt.run_option("split_file"),
     pred_kind: str | None = opt.run_option("pred_kind"),
     seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0),
@@ -502,7 +502,7 @@ class _PlotArguments(opt.Options):
     """The arguments and options of `plot`, in the order of its help page."""
 
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     each_run: bool = opt.flag(
         "Draw a thin curve for every run of a --method, in place of mean and band."
     )
@@ -533,18 +533,18 @@ class _PlotArguments(opt.Options):
         choices=("screen", "column", "page", "slide"),
     )
     force: bool = opt.flag("Draw even if the runs or the published results are not comparable.")
-    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
     by: str | None = opt.add_option(
         "Draw slices in place of curves: the scores of the groups of this column, with intervals, "
         "or their ranks.",
         metavar="COLUMN[=X,X]",
     )
-    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
     cluster: str | None = opt.cluster_option
 
 
 @command
-def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
+def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method, the runs of a
@@ -566,12 +566,12 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
         refuse_given(("groups", "group_by"), "a figure without --by or --cluster")
     if args.kind == "ranks":
         refuse_given(("labels", "spread", "each_run"), "--kind ranks")
-        compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))
+        compared = _compare(args, option_values(args, ("n_boot", "seed", "cluster", "force")))
         comparisons = compared.slices or compared.on_all_images
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
     elif args.by:
         refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
-        loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
+        loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:
         same = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
@@ -581,7 +581,7 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
             published=args.published,
             path=args.out,
             methods=load_methods(args.methods.method),
-            **keywords_of(args, same),  # options with the name of a keyword of `plot_runs`
+            **option_values(args, same),  # options with the name of a keyword of `plot_runs`
         )
         for row in published_curves_of(args.published, args.labels):
             if row.curve:
