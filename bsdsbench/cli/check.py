@@ -55,7 +55,7 @@ class _CheckArguments(opt.Options):
     )
 
 
-@command
+@command  # `args` has the values of the options that the class _CheckArguments declares
 def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
@@ -225,7 +225,7 @@ data_command.add_command(command(_get_set, "get"))
 data_command.add_command(command(_check_set, "check"))
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def protocols_command(
     name: str | None = opt.add_argument(required=False),
     output_format: str = opt.format_option("table", "json"),

@@ -183,7 +183,7 @@ class CurvesArguments(opt.Options):
     output_format: str = opt.format_option("table", "csv", "json")
 
 
-@command
+@command  # `args` has the values of the options that the class CurvesArguments declares
 def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 

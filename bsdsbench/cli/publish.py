@@ -72,7 +72,7 @@ class _ReportArguments(opt.Options):
     bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
 
 
-@command
+@command  # `args` has the values of the options that the class _ReportArguments declares
 def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -> None:
     """Write runs as a page or as tables.
 
@@ -210,7 +210,7 @@ def _show_history(args: _ReportArguments) -> None:
         show_tables([history_table(runs, columns)], out, output_format)
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def view_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
@@ -245,7 +245,7 @@ def view_command(
             say("ended")
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def share_command(
     run: str = opt.add_argument("OUT", type=click.Path()),
     out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True),

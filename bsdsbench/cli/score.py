@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def demo_command(
     out: str = opt.path(
         "Folder for the results and plots.", "-o", "--out", default="bsdsbench-demo"
@@ -130,7 +130,7 @@ class _EvaluateArguments(opt.Options):
     humans: bool = opt.flag("Score each annotator against the others; without PRED_DIR.")
 
 
-@command
+@command  # `args` has the values of the options that the class _EvaluateArguments declares
 def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArguments)) -> int:
     """Score a folder of predictions by any metric.
 
@@ -311,7 +311,7 @@ class _RunArguments(opt.Options):
     slicing: opt.SliceOptions = opt.add_options(opt.SliceOptions)
 
 
-@command
+@command  # `args` has the values of the options that the class _RunArguments declares
 def run_command(args: _RunArguments = opt.add_options(_RunArguments)) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
@@ -397,7 +397,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def merge_command(
     outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path()),
     out: str = opt.path("Folder for the result.", "-o", "--out", required=True),
@@ -451,7 +451,7 @@ def merge_command(
     return report_left_out(merged.failed, merged)
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def nms_command(
     folders: tuple[str, ...] = opt.add_argument(
         "MAPS OUT", nargs=-1, required=True, type=click.Path()

@@ -33,13 +33,10 @@ from bsdsbench.io import as_json, write_atomic
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
-    from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
-_MAX_TRIALS = 9  # trials printed by `explain`, in addition to those that reach the target
 
-
-@command
+@command  # the default value of each parameter declares an option of the command
 def doctor_command(
     pred_dir: str = opt.add_argument(type=click.Path()),
     gt: str | None = opt.ground_truth_option,
@@ -59,6 +56,7 @@ def doctor_command(
 
     if pred_dir.lower().endswith(".json"):
         raise click.UsageError(f"{pred_dir}: expected a folder (`evaluate` checks COCO's JSON)")
+    # A task gives its metric, protocol and ground-truth folder, in place of what is not given
     inputs = resolve_inputs(
         opt.EvaluationOptions(gt=gt, task=task, metrics=metrics, protocol=protocol_options)
     )
@@ -79,8 +77,10 @@ def doctor_command(
         print_json(rows)
     else:
         lines = [finding.line(write=write_setting) for finding in findings]
+        # First how values in the files were interpreted, and last a remark on the measured scores;
+        # either may be ""
         lines = [findings.reading, *lines, findings.note, findings.summary()]
-        print("\n".join(filter(None, lines)))  # reading and note may be ""
+        print("\n".join(filter(None, lines)))
         print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
@@ -108,7 +108,7 @@ class _CompareArguments(opt.Options):
     tables: opt.TableOptions = opt.add_options(opt.TableOptions)
 
 
-@command
+@command  # `args` has the values of the options that the class _CompareArguments declares
 def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)) -> None:
     """Test whether the differences between runs are real.
 
@@ -126,7 +126,8 @@ def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = option_values(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    # On all images and, with --by, in each slice: the images with one value of a grouping column
+    # The comparison on all images; with --by also {slice: comparison}, where a slice is the group
+    # of images with one value of the grouping column `slice_column`. Without --by: {} and ""
     comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
@@ -145,9 +146,10 @@ def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)
             tables = comparison.tables()
         if args.by:
             table_of_slices = compared_table(slices, slice_column)
+            # `reading` is a line under the table: how values in the files were interpreted
             tables.append(replace(table_of_slices, reading=comparison.reading))
         if args.ranks:
-            tables += rank_tables({"": comparison})  # "": of all images
+            tables += rank_tables({"": comparison})  # of one nameless slice, all images
             if args.by:
                 tables += rank_tables(slices, slice_column)
         show_tables(tables, out, output_format, comparison.left_out)
@@ -177,10 +179,12 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    If every method has only one run, these are compared as runs.
+    A method has one or more runs, such as seeds, which --method NAME=FOLDERS names. If every method
+    has only one run, these are compared as runs. A slice is a group of images, such as a scene.
 
     options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
-    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
+    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword;
+        methods are always compared by the bootstrap, so the user may not give --test for them.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import all_runs, load_methods, replace_runs
@@ -189,16 +193,17 @@ def _compare(
     from bsdsbench.results.groups import column_of
 
     require_runs_or_methods(args.runs, args.methods.method)
-    methods = load_methods(args.methods.method)
+    methods = load_methods(args.methods.method)  # [] if the user gave runs
     if methods:
         refuse_given(("names",), "--method")
-    loaded = as_runs(all_runs(methods) or args.runs, args.names, **option_values(args.grouping))
+    given_runs = all_runs(methods) if methods else args.runs
+    loaded = as_runs(given_runs, args.names, **option_values(args.grouping))
     if all(method.n_runs == 1 for method in methods):  # also if there are no methods
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
     else:
         refuse_given(("test",), "--method")
-        methods = replace_runs(methods, loaded)
+        methods = replace_runs(methods, loaded)  # the runs have the groups of images now
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
@@ -212,7 +217,7 @@ def _compare(
     return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def errors_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
@@ -235,7 +240,7 @@ def errors_command(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 
-    counted_runs = []
+    counted_runs = []  # with the number of pixels of each class
     failures = []  # errors of runs whose files cannot be read again
     for run in as_runs(runs, names, **option_values(grouping)):
         try:
@@ -244,8 +249,8 @@ def errors_command(
         except DataError as error:
             failures.append(error)
     if not counted_runs:
-        raise DataError.collect(failures)
-    for failure in failures:
+        raise DataError.collect(failures)  # exit status 2
+    for failure in failures:  # of some runs; the others are shown, and the exit status is 0
         say(str(failure))
     losses = [lost_scores.lost_scores(run, **option_values(bootstrap)) for run in counted_runs]
     shown = [lost_scores.error_table(counted_runs, losses)]
@@ -257,41 +262,46 @@ def errors_command(
         return
     plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
     if by:
-        plain = {"runs": losses, "slices": shown[1].plain()}
+        slices_table = shown[1]
+        plain = {"runs": losses, "slices": slices_table.plain()}  # {column: a value per row}
     if out:
         write_atomic(Path(out), as_json(plain))
     else:
         print_json(plain)
 
 
-@command
-def worst_command(
-    runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path()),
-    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions),
+class _WorstArguments(opt.Options):
+    """The arguments and options of `worst`, in the order of its help page."""
+
+    runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path())
+    methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     number: int = opt.add_option(
         "Number of images to list.", "-n", "--number", type=IntRange(1), default=10
-    ),
-    metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs."),
+    )
+    metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs.")
     by: str | None = opt.add_option(
         "Sort by this score, such as error.absent (error classes are counted if need be); or list "
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
-    ),
-    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions),
+    )
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
     overlays: bool = opt.flag(
         "Draw the matched, false and missed pixels of these images to OUT/overlays."
-    ),
+    )
     figure: str | None = opt.path(
         "Draw the images, their ground truth and the runs' maps side by side to this file, with "
         "ids and F: .pdf, .svg or .png."
-    ),
-    rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6),
+    )
+    rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6)
     look: str = opt.choice(
         "Width of the figure: a page or a column.", "--style", choices=("page", "column")
-    ),
-    labels: dict[str, str] = opt.labels_option,
-    tables: opt.TableOptions = opt.add_options(opt.TableOptions),
-) -> None:
+    )
+    labels: dict[str, str] = opt.labels_option
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions)
+
+
+@command  # `args` has the values of the options that the class _WorstArguments declares
+def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> None:
     """List the worst images of a run, or where two runs differ most.
 
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
@@ -309,33 +319,37 @@ def worst_command(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import column_of, group_columns
 
-    require_runs_or_methods(runs, methods.method)
-    method_folders = folders_by_method(methods.method)  # name of a method -> folders of its runs
-    folders = [*runs, *chain(*method_folders.values())]  # one of the two is empty
-    unloaded_methods = [Method(name, its_runs) for name, its_runs in method_folders.items()]
-    loaded = as_runs(all_runs(unloaded_methods) or runs, None, **option_values(grouping))
-    loaded = labelled_runs(folders, loaded, labels)
-    columns, group_column, records = tables.columns, None, loaded[0].records
-    if by and column_of(by, records) in group_columns(records):
-        group_column = by  # such as "scene", or "size=0,1024" with limits of bins
-    elif by:  # a score, which becomes the first column
-        columns = [by, *(columns or [])]
-        loaded = _with_error_class(loaded, by)
+    require_runs_or_methods(args.runs, args.methods.method)
+    # The runs are given as folders, or by --method, as in {"ours": ["out/seed0", "out/seed1"]}
+    method_folders = folders_by_method(args.methods.method)
+    folders = [*args.runs, *chain(*method_folders.values())]  # of all runs; one part is empty
+    methods = [Method(name, its_folders) for name, its_folders in method_folders.items()]
+    given_runs = all_runs(methods) if methods else args.runs
+    loaded = as_runs(given_runs, None, **option_values(args.grouping))  # with groups of images
+    loaded = labelled_runs(folders, loaded, args.labels)
+    # --by is a column of groups of images, or a score
+    columns, group_column, records = args.tables.columns, None, loaded[0].records
+    if args.by and column_of(args.by, records) in group_columns(records):
+        group_column = args.by  # such as "scene", or "size=0,1024" with limits of bins
+    elif args.by:
+        columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
+        loaded = _with_error_class(loaded, args.by)
+    methods = replace_runs(methods, loaded)  # have the groups and labels, and the error classes
     tabulate = partial(
         worst_table,
-        replace_runs(unloaded_methods, loaded) or loaded,
+        methods or loaded,
         list(map(Path, folders)),
-        metric=metric,
+        metric=args.metric,
         columns=columns,
-        spread=Spread(methods.spread),
+        spread=Spread(args.methods.spread),
     )
     with progress("overlays") as report:
-        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_column)
-    if figure:
-        ids = [str(row[0]) for row in tabulate(n=rows).rows]  # the first cell is the id
-        worst_figure(loaded, ids, Path(figure), look)
-        say(f"wrote {figure}", progress=True)
-    show_tables([table], tables.out, tables.output_format)
+        table = tabulate(n=args.number, draw=args.overlays, progress=report, of_each=group_column)
+    if args.figure:  # whose images are the first ones of a table with --rows rows
+        ids = [str(row[0]) for row in tabulate(n=args.rows).rows]  # the first cell is the id
+        worst_figure(loaded, ids, Path(args.figure), args.look)
+        say(f"wrote {args.figure}", progress=True)
+    show_tables([table], args.tables.out, args.tables.output_format)
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
@@ -343,6 +357,7 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
 
     An error class is a kind of missed or false pixels; its score is "error.absent" or
     "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
+    Raises DataError for an unknown score that begins with "error.".
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -357,7 +372,7 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
         return [with_errors(run, progress=report) for run in runs]
 
 
-@command
+@command  # the default value of each parameter declares an option of the command
 def explain_command(
     run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path()),
     between: tuple[str, str] | None = opt.add_option(
@@ -392,12 +407,13 @@ def explain_command(
 
     With --between nothing is counted: the settings in two signatures are compared.
     """
+    from bsdsbench.cli.explained import print_differences, print_explanation
     from bsdsbench.comparison.published import published_with
     from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets
     from bsdsbench.results.storage import is_run
 
     if between:
-        return _print_differences(between)
+        return print_differences(between)
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
@@ -405,10 +421,13 @@ def explain_command(
             (*PROTOCOL_OPTIONS, "split_file", "pred_kind"),
             "OUT, whose own protocol and files count",
         )
-    targets = parse_targets(target)
+    targets = parse_targets(target)  # score -> text, such as {"ods": "0.788"}
+    # The metric that has all these scores, and the targets without its name in their keys
     metric, target_values = find_metric(targets)
     base = protocol_from(protocol, [metric])
     files: Any = {"split_file": split_file, "pred_kind": pred_kind}
+    # The run in OUT, or that of the maps in PRED_DIR, which are counted now; and where the maps and
+    # the ground truth are, from which they can be counted again
     with progress("explain: count") as report:
         evaluation, sources = load_run_with_files(
             run, gt, base, metric=metric, workers=workers, progress=report, **files
@@ -423,79 +442,11 @@ def explain_command(
             workers=workers,
             progress=report,
         )
-    _print_explanation(explanation, metric, target_values, evaluation, output_format)
-    return 0 if explanation.answer and explanation.answer.in_use else 1
-
-
-def _print_explanation(
-    explanation: Explanation,
-    metric: str,
-    target_values: Mapping[str, float | str],
-    evaluation: Evaluation,
-    output_format: str,
-) -> None:
-    """Print which settings give the published scores, as text or JSON.
-
-    A trial is a setting with its scores. Only trials on all images are printed: the first
-    _MAX_TRIALS (the most likely), all others that reach the targets, and the unchanged run. In
-    text, trials that reach the targets are marked with "=" if a known program uses the setting,
-    otherwise with "~".
-
-    target_values: score, such as "ods" -> target as the user wrote it.
-    """
-    from bsdsbench.diagnosis.explanation import capitalise
-    from bsdsbench.metrics.registry import describe
-
-    exact_trials = [trial for trial in explanation.trials if trial.exact]  # on all images
-    trials = exact_trials[:_MAX_TRIALS]
-    for trial in exact_trials[_MAX_TRIALS:]:
-        if trial.reached or trial.label == "as it is":
-            trials.append(trial)
-    if output_format == "json":
-        fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
-        plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}
-        plain |= {"trials": list(map(asdict, trials)), "sentence": explanation.sentence()}
-        plain |= {field: getattr(explanation, field) for field in fields}
-        print_json({**plain, "reading": evaluation.read_as})
-        return
-    for row in explanation.published:
-        print(f"published     {row}")
-    targets = [f"{capitalise(measure)} {text}" for measure, text in target_values.items()]
-    print(f"target        {'  '.join(targets)}")
-    for trial in trials:
-        scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
-        sign = " "
-        if trial.reached:
-            sign = "=" if trial.in_use else "~"
-        print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
-    print(f"protocol {describe([metric], evaluation.protocol)}")
-    counted_lines = explanation.partly_counted_line, explanation.not_counted_line
-    last_lines = evaluation.read_as, *counted_lines, explanation.sentence()
-    print("\n".join(filter(None, last_lines)))
-
-
-def _print_differences(between: tuple[str, str]) -> int:
-    """Print the differences between two signatures that can change a score.
-
-    An argument that contains "|" is a signature. Otherwise, an existing path, a URL or ref:NAME is
-    a run whose signature is used. Returns the exit status: 1 if there are differences, otherwise 0.
-    """
-    import bsdsbench as bb
-    from bsdsbench.protocol.signature import Severity, Signature
-    from bsdsbench.results.references import REF_PREFIX
-    from bsdsbench.results.sharing import is_address
-
-    signatures = []
-    for text in between:
-        is_run = Path(text).exists() or text.startswith(REF_PREFIX) or is_address(text)
-        if is_run and "|" not in text:  # a bar separates the words of a signature
-            signatures.append(bb.Evaluation.load(text).signature)
-        else:
-            signatures.append(Signature.parse(text))
-    differences = signatures[0].differences(signatures[1])
-    lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
-    print("\n".join(lines) or "no known difference: the scores are comparable")
-    return 1 if lines else 0
+    print_explanation(explanation, metric, target_values, evaluation, output_format)
+    # The most likely setting that reaches the targets, or None. Only home-made scripts use it if
+    # `in_use` is False
+    answer = explanation.answer
+    return 0 if answer and answer.in_use else 1
 
 
 class _PlotArguments(opt.Options):
@@ -543,7 +494,7 @@ class _PlotArguments(opt.Options):
     cluster: str | None = opt.cluster_option
 
 
-@command
+@command  # `args` has the values of the options that the class _PlotArguments declares
 def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None:
     """Draw the curves of runs in one figure.
 
@@ -558,6 +509,7 @@ def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
+    # Options that the figure would not use: "--ap: cannot be combined with --kind f"
     if args.kind != "pr":
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind != "ranks":
@@ -567,6 +519,7 @@ def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None
     if args.kind == "ranks":
         refuse_given(("labels", "spread", "each_run"), "--kind ranks")
         compared = _compare(args, option_values(args, ("n_boot", "seed", "cluster", "force")))
+        # With --by one axes per slice (group of images), otherwise a single one for all images
         comparisons = compared.slices or compared.on_all_images
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
     elif args.by:
