@@ -52,7 +52,7 @@ RADIUS = 10.0  # distance in pixels at which DBE is truncated
 # with the true depth is below this, or if the scales differ by more than this factor
 _UNKNOWN_SHARE, _INVERSE_CORRELATION, _OTHER_SCALE = 0.01, -0.3, 20
 _MEASURES = ("si", "matte", "dbe", "edges")
-_NEAREST = 1e-6  # smaller depths are set to this
+_SMALLEST_DEPTH = 1e-6  # smaller depths are set to this
 _SIGMA = 2**0.5  # of the Gaussian of the Canny detector, in pixels
 # (low, high) thresholds of the Canny detector in the two published implementations of DBE
 _CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
@@ -161,9 +161,9 @@ class DepthMaps(NamedTuple):
 
     pred: F8  # predicted depth
     known: Bool  # True where the stored prediction is finite and above 0
-    raw_pred: F8  # input of Canny: `pred` with NaN where the stored value was 0 or not finite
+    pred_for_canny: F8  # `pred` with NaN where the stored value was 0 or not finite
     gt: F8 | None  # ground-truth depth; None if there is none
-    raw_gt: F8 | None  # the same for `gt`; also NaN at invalid pixels, if invalid is not "none"
+    gt_for_canny: F8 | None  # `gt` likewise; also NaN at invalid pixels, if invalid is not "none"
     valid: Bool  # True for the pixels that are evaluated
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
     matte: Bool | None  # mask of the annotated object; None if there is none
@@ -174,14 +174,14 @@ class DepthMaps(NamedTuple):
         If `opt.gt_edges` is "canny", they are the Canny edges of the true depth, a single map.
         """
         if opt.gt_edges == "canny":
-            return (_canny_edges(_require(self.raw_gt, "depth"), opt.dbe),)
-        return _require(self.edges or None, "edges")
+            return (_canny_edges(_require_annotation(self.gt_for_canny, "depth"), opt.dbe),)
+        return _require_annotation(self.edges or None, "edges")
 
 
 _Annotation = TypeVar("_Annotation")  # type of an image's depth, edges or matte
 
 
-def _require(annotation: _Annotation | None, what: str) -> _Annotation:
+def _require_annotation(annotation: _Annotation | None, what: str) -> _Annotation:
     """Return `annotation`, or raise DataError if it is None; `what` is its name in the message."""
     if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
@@ -194,8 +194,8 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
     The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
     pixels are evaluated (`DepthMaps.valid`):
 
-    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. Without a
-      ground-truth depth map, only `gt.valid` is used; without either, all pixels are evaluated.
+    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. If there is
+      no `gt.valid` or no ground-truth depth map, it excludes no pixel.
     - "both": as "truth", and the predicted depth must also be known
     - "none": all pixels
 
@@ -211,32 +211,32 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
     gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None
-    if gt_values is not None:  # a file of one map is read as depth, even if it holds edges or matte
-        if opt.gt_holds == "edges" and not edges:
-            cut = 127 / 255 if gt_values.dtype == np.uint8 else 0  # edges are above it
-            edges, gt_values = (binarise(gt_values, cut, "ground truth"),), None
-        elif opt.gt_holds == "matte" and matte is None:
-            matte, gt_values = binarise_matte(gt_values, "ground truth"), None
+    # A file of one map was read as depth; `gt_holds` may say that the map is edges or a matte
+    if gt_values is not None and opt.gt_holds == "edges" and not edges:
+        cut = 127 / 255 if gt_values.dtype == np.uint8 else 0  # in 8 bits, edges are 128 .. 255
+        edges, gt_values = (binarise(gt_values, cut, "ground truth"),), None
+    elif gt_values is not None and opt.gt_holds == "matte" and matte is None:
+        matte, gt_values = binarise_matte(gt_values, "ground truth"), None
     if gt_values is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, which depth.align = {opt.align} needs")
-    # is_number: the stored value is finite and not 0; is_known: it is also above 0
+    # is_number: the stored value is finite and not 0; is_known: it is also above 0. Canny detects
+    # edges among all numbers, also negative ones; in its input, other pixels are NaN
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
-    gt_depth = raw_gt = None  # raw maps, for edge detection, are NaN where there is no depth
+    gt_depth = gt_for_canny = None
     if gt_values is not None:
         gt_depth, is_gt_number, is_gt_known = _to_depth(gt_values, opt.gt_holds, opt.gt_scale)
         valid = valid & is_gt_known
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
-        raw_gt = np.where(is_gt_number, gt_depth, np.nan)
-        if opt.invalid != "none":
-            raw_gt[~valid] = np.nan
+        is_input = is_gt_number if opt.invalid == "none" else is_gt_number & valid
+        gt_for_canny = np.where(is_input, gt_depth, np.nan)
+    pred_for_canny = np.where(is_number, depth, np.nan)
     if opt.invalid == "both":
         valid = valid & is_known
     elif opt.invalid == "none":
         valid = everywhere
-    raw_pred = np.where(is_number, depth, np.nan)
-    return DepthMaps(depth, is_known, raw_pred, gt_depth, raw_gt, valid, edges, matte)
+    return DepthMaps(depth, is_known, pred_for_canny, gt_depth, gt_for_canny, valid, edges, matte)
 
 
 class _Depth(NamedTuple):
@@ -281,7 +281,7 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
 
 def _inverse(depth: F8) -> F8:
     """Return 1 / depth, float64 in C order. Depths below 1e-6 are set to 1e-6; NaN stays NaN."""
-    return np.ascontiguousarray(1 / np.maximum(depth, _NEAREST))
+    return np.ascontiguousarray(1 / np.maximum(depth, _SMALLEST_DEPTH))
 
 
 def _canny_edges(depth: F8, form: str) -> Bool:
@@ -295,10 +295,11 @@ def _canny_edges(depth: F8, form: str) -> Bool:
     maps = [depth]
     if form == "sharpdepth":
         with np.errstate(divide="ignore", invalid="ignore"):
-            maps.append(1 / depth)
+            maps.append(1 / depth)  # infinite at 0
     thresholds = _CANNY[form]  # of the gradient of maps whose finite values are stretched to 0 .. 1
     edges = np.zeros(depth.shape, bool)
     for values in maps:
+        # Smoothing spreads NaN, and no gradient of NaN exceeds a threshold: no edge is near it
         finite = np.where(np.isfinite(values), values, np.nan)
         low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)
         if high > low:  # a map with fewer than two distinct finite values has no edge
@@ -307,7 +308,7 @@ def _canny_edges(depth: F8, form: str) -> Bool:
 
 
 class DbeParts(NamedTuple):
-    """Sums of edge distances in pixels, and the number of distances in each sum."""
+    """Sums of edge distances in pixels. Both are undefined if n[2], the true edges, is 0."""
 
     sums: F8  # (2,): [accuracy, completeness]
     n: I8  # (3,): [distances in sums[0], distances in sums[1], ground-truth edge pixels]
@@ -344,15 +345,15 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
         pred, gt = pred & valid, gt & valid
     # Distances from each edge pixel of one map to the nearest edge pixel of the other; inf if none
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
-    is_valid = valid[pred]  # of each predicted edge pixel
-    is_near = (to_gt < RADIUS) & is_valid
+    is_valid = valid[pred]  # of each predicted edge pixel; False only if `opt.strict` kept it
+    near = to_gt[(to_gt < RADIUS) & is_valid]  # the distances of accuracy
     if opt.dbe == "ibims":
         from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
-        distances = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
+        both_ways = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
     else:
-        distances = np.minimum(to_pred, np.hypot(*pred.shape))
-    n = np.array([np.count_nonzero(is_near), distances.size, to_pred.size])
-    return DbeParts(np.array([to_gt[is_near].sum(), distances.sum()]), n)
+        both_ways = np.minimum(to_pred, np.hypot(*pred.shape))
+    n = np.array([near.size, both_ways.size, to_pred.size])
+    return DbeParts(np.array([near.sum(), both_ways.sum()]), n)
 
 
 def log_steps(depth: F8) -> F8:
@@ -374,7 +375,7 @@ def log_steps(depth: F8) -> F8:
     >>> log_steps(np.array([[1.0, 1.0, np.e**0.5]])).tolist()
     [[0.0, 0.5, 0.0]]
     """
-    log_depth = np.log(np.maximum(depth, _NEAREST))
+    log_depth = np.log(np.maximum(depth, _SMALLEST_DEPTH))
     steps = np.zeros(depth.shape)
     with np.errstate(invalid="ignore"):
         steps[:, :-1] = np.fmax(steps[:, :-1], np.abs(np.diff(log_depth, axis=1)))
@@ -382,18 +383,18 @@ def log_steps(depth: F8) -> F8:
     return np.minimum(steps, 1.0)
 
 
-def _mean_share(in_both: Map, in_map: Map, strict: bool) -> F8:
+def _mean_over_directions(n_in_both: Map, n_in_map: Map, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
     This is the mean of the fractions in four directions. If `strict` is True, a direction without
     edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
 
-    in_both, in_map (..., R, 4): number of edges that both maps have, and of all edges of the one
-        map, at each ratio (threshold) in each direction.
+    n_in_both, n_in_map (..., R, 4): number of edges that both maps have, and of all edges of the
+        one map, at each ratio (threshold) in each direction.
     """
     if strict:
-        return ratio(in_both, in_map).mean(axis=-1)
-    return defined_mean(defined_ratio(in_both, in_map))
+        return ratio(n_in_both, n_in_map).mean(axis=-1)
+    return defined_mean(defined_ratio(n_in_both, n_in_map))
 
 
 _SHARES = (
@@ -464,28 +465,26 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             which is `boundary_counts` or a replacement that returns further arrays
         """
         counts: dict[str, Any] = {}
-        # Maps of depth, cropped and aligned. `_require` raises if a needed annotation is missing
-        maps = _prepare_depth_maps(pred.depth, gt, opt)
+        maps = _prepare_depth_maps(pred.depth, gt, opt)  # cropped, of depth, aligned
         inverse_pred = _inverse(maps.pred)
         if "si" in opt.measures:
-            inverse_gt = _inverse(_require(maps.gt, "depth"))
+            inverse_gt = _inverse(_require_annotation(maps.gt, "depth"))
             counts["si"] = depth_pairs.ratio_pairs(inverse_pred, inverse_gt, maps.valid, _RATIOS)
         if "matte" in opt.measures:
             counts["matte"] = depth_pairs.count_hit_mask_edges(
-                inverse_pred, _require(maps.matte, "matte"), _RATIOS
+                inverse_pred, _require_annotation(maps.matte, "matte"), _RATIOS
             )
-        # Canny's detector takes the `raw` maps, in which pixels without a depth are NaN
         if "dbe" in opt.measures:
-            pred_edges = _canny_edges(maps.raw_pred, opt.dbe)
+            pred_edges = _canny_edges(maps.pred_for_canny, opt.dbe)  # bool (H, W)
             if opt.dbe == "sharpdepth":  # this program never uses annotated edges
-                gt_edges = _canny_edges(_require(maps.raw_gt, "depth"), opt.dbe)
-            else:  # those of any annotator
+                gt_edges = _canny_edges(_require_annotation(maps.gt_for_canny, "depth"), opt.dbe)
+            else:  # those of any annotator, or of Canny if `opt.gt_edges` is "canny"
                 gt_edges = np.logical_or.reduce(maps.true_edges(opt))
             counts["dbe_sum"], counts["dbe_n"] = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
-        if opt.matches_edges:  # one to one, as `boundary` does, where pixels are valid
+        if opt.matches_edges:  # one to one, as the boundary benchmark does, among valid pixels
             if opt.pred_edges == "canny":
-                soft = _canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
-            else:  # the strength of an edge is the difference of log depths
+                soft = _canny_edges(maps.pred_for_canny, opt.dbe).astype(np.float64)
+            else:  # differences of log depths; those from NaN are 0
                 soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
             drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
             soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
@@ -502,19 +501,20 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
         shares: dict[str, F8] = {}  # at each of R ratios, (N, R)
+        # Numbers of edges, (N, R, 4): of N images, at R ratios, in four directions
         if "si" in counts:
-            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)  # (N, R, 4) each
-            recall = _mean_share(in_both, in_gt, opt.strict)
-            precision = _mean_share(in_both, in_pred, opt.strict)
+            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+            recall = _mean_over_directions(in_both, in_gt, opt.strict)
+            precision = _mean_over_directions(in_both, in_pred, opt.strict)
             f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))  # undefined: 0
             shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
             shares["si_precision"], shares["si_recall"] = precision, recall
         if "matte" in counts:
             in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
-            shares["matte_recall"] = _mean_share(in_both, in_gt, opt.strict)
+            shares["matte_recall"] = _mean_over_directions(in_both, in_gt, opt.strict)
         values: dict[str, F8] = {}
         for key, share in shares.items():
-            # Undefined values have no weight
+            # A value has its ratio, 1.05 .. 1.25, as weight; an undefined value has none
             weights = np.where(np.isnan(share), 0.0, _RATIOS)
             total = (np.nan_to_num(share) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
@@ -524,10 +524,12 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = share[..., k]
         if "dbe_n" in counts:
-            n_near, n_distances, n_true = counts["dbe_n"].T  # of both parts; of edge pixels
+            # Numbers of distances of accuracy and completeness, and of true edge pixels, (N,) each
+            n_near, n_distances, n_true = counts["dbe_n"].T
             means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
-            # RADIUS if no predicted edge is within it of a true edge, NaN without true edges
-            means = np.where(n_true > 0, np.where(n_near == 0, RADIUS, means), np.nan)
+            # If no predicted edge is within RADIUS of a true one, both errors are RADIUS, the worst
+            means = np.where(n_near == 0, RADIUS, means)
+            means = np.where(n_true > 0, means, np.nan)  # undefined without true edges
             values["dbe_accuracy"], values["dbe_completeness"] = means
         return values
 
@@ -545,10 +547,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> ScoreTree:
         """Compute the scores of the measures in `opt.measures` for S data sets, as arrays (S,).
 
-        "edges" adds those of its precision-recall curve, such as ODS.
+        stack: counts of N images. weights (S, N): how often each occurs in each data set.
         """
-        scores = dict(super().scores(stack, weights, protocol, opt))
-        if opt.matches_edges:
+        scores = dict(super().scores(stack, weights, protocol, opt))  # of all but "edges"
+        if opt.matches_edges:  # "edges": ODS and other scores of a precision-recall curve
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return scores
 
@@ -563,8 +565,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
           stretched to its own range, which changes the ratios of depths
 
-        The last three are checked only if the ground truth has a depth map, and "scale" only if
-        "inverse" is not reported.
+        The last three need a ground-truth depth map; "scale" is not reported beside "inverse".
         """
         maps = _prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid
@@ -574,17 +575,17 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         is_known = maps.valid & ~is_unknown
         if maps.gt is None or not is_known.any():
             return
-        values = pred.depth
+        values = pred.depth  # as stored: the whole image, before any conversion
         is_stretched = values.min() == 0 and values.max() in (1, 255, 65535)
         if is_stretched and not opt.align.endswith("shift"):
             problem = f"the prediction goes from 0 to {values.max():g}: stretched to its range?"
             fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
             yield "stretched", problem, fix
         # The maps correlate negatively if one of them is inverted, such as inverse depth
-        log_pred = np.log(np.maximum(maps.pred[is_known], _NEAREST))
-        log_gt = np.log(np.maximum(maps.gt[is_known], _NEAREST))
+        log_pred = np.log(np.maximum(maps.pred[is_known], _SMALLEST_DEPTH))
+        log_gt = np.log(np.maximum(maps.gt[is_known], _SMALLEST_DEPTH))
         log_ratio = log_pred - log_gt
-        is_far = np.abs(log_ratio) > np.log(_OTHER_SCALE)
+        is_far = np.abs(log_ratio) > np.log(_OTHER_SCALE)  # by a factor of more than 20
         log_pred -= log_pred.mean()
         log_gt -= log_gt.mean()
         covariance = (log_pred * log_gt).mean()
@@ -593,7 +594,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth decreases where the true depth increases", fix
-        # The median cannot be as far if most ratios are not, and it takes longer to find
+        # Find the median, which takes longer, only if at least half of the ratios are as far
         elif 2 * is_far.sum() >= is_far.size and abs(np.median(log_ratio)) > np.log(_OTHER_SCALE):
             problem = "depths have a different scale from the truth"
             yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

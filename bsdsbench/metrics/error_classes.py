@@ -10,12 +10,12 @@ if it is matched with a pixel of none, some or all of the other annotators. The 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.matches import given_prediction
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 #: Error class -> code in `pixel_classes`. Codes 1 to 3 are those of `PixelClass`.
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
+
+
+class _Layer(NamedTuple):
+    """The n pixels that have a class at some step, and the steps at which each has it."""
+
+    code: int  # of the class: a `PixelClass`, or a value of `ERROR_CODES`
+    pixels: I8 | NDArray[np.uint64]  # (n,), flat indices in the image
+    bits: NDArray[np.uint64]  # (n, words), bit k of a row is set if the pixel has the class then
 
 
 def pixel_classes(
@@ -59,71 +67,88 @@ def pixel_classes(
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
-    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
-    target = prepare_truth(gt_maps, radius)  # its `near`: the pixels within the radius, as bits
-    around = prepare_surroundings(target, radius)  # its `near`: those within twice the radius
-    # `changes` are the pixels that enter or leave the predicted map at each of T steps, from the
-    # highest threshold to the lowest. `pixel_bits` holds rows of bits, such as `matched` and
-    # `false`, in which bit k tells whether a pixel is matched (or false) at step k
-    at_thresholds = threshold_changes(pred, shape, protocol, dropped=dropped, valid=valid)
-    thresholds, changes, size = at_thresholds
-    n_steps, pixel_bits = thresholds.size, match_by_pixel(changes, target, around)
-    is_predicted = pixel_bits.row_of.ravel() >= 0  # at any step
-    pred_pixel, gt_pixel = np.flatnonzero(is_predicted), target.vertices.pixel
-    is_drawn = is_predicted.copy()  # predicted or annotated
-    is_drawn[gt_pixel] = True
-    pixel = np.flatnonzero(is_drawn)
+    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
+    target = prepare_truth(gt_maps, radius)  # the annotated pixels, and those within r of one
+    around = prepare_surroundings(target, radius)  # the pixels within 2r of an annotated one
+    # The predicted map at T thresholds: `changes`, the pixels that enter or leave it at each of T
+    # steps, from the highest threshold to the lowest, and `size`, its pixels after each step
+    thresholds, changes, size = threshold_changes(
+        pred, shape, protocol, dropped=dropped, valid=valid
+    )
+    # Rows of bits, one row for each pixel: bit k is set in `matched` if the pixel is matched, and
+    # in `false` if it is predicted and not matched, at step k
+    pixel_bits = match_by_pixel(changes, target, around)
+    row_in_false = pixel_bits.row_of.ravel()  # of each pixel (H * W,); -1 if it is never predicted
+    pred_pixel = np.flatnonzero(row_in_false >= 0)  # flat indices, as in `gt_pixel`
+    gt_pixel = target.vertices.pixel.astype(np.int64)  # a pixel occurs once for each annotator
+    pixel = np.union1d(pred_pixel, gt_pixel)  # all pixels that are drawn, in ascending order
 
-    false_bits = pixel_bits.false[pixel_bits.row_of.flat[pred_pixel]]
+    # False pixels have the same class at every threshold at which they are false
+    false_bits = pixel_bits.false[row_in_false[pred_pixel]]
     false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
-    if errors:  # a pixel has the same class at every threshold at which it is false
+    if errors:
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
-        is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
-        is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
-        false_codes = np.select([is_within_radius, is_within_double], [duplicate, near], background)
-    # (code, pixels, bits: the steps at which each pixel has the code). Where the annotators of a
-    # pixel differ, the first code that applies is shown: matched, false, or one of the missed
-    layers = [(int(PixelClass.MATCHED), pixel_bits.matched_pixel, pixel_bits.matched)]
+        is_within_r = unpack(target.near, shape[1]).flat[pred_pixel]
+        is_within_2r = unpack(around.near, shape[1]).flat[pred_pixel]
+        false_codes = np.select([is_within_r, is_within_2r], [duplicate, near], background)
+    # Where the annotators of a pixel differ, the first layer that applies is shown: matched, false,
+    # or one of the missed
+    layers = [_Layer(PixelClass.MATCHED, pixel_bits.matched_pixel, pixel_bits.matched)]
     for code in np.unique(false_codes).tolist():
         is_of_code = false_codes == code
-        layers.append((code, pred_pixel[is_of_code], false_bits[is_of_code]))
+        layers.append(_Layer(code, pred_pixel[is_of_code], false_bits[is_of_code]))
     for code, missed_bits in _missed_bits(pixel_bits, errors).items():
-        layers.append((code, gt_pixel, missed_bits))
-    classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
-    for code, pixels, bits in reversed(layers):  # so that an earlier code replaces later ones
-        code_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
-        np.bitwise_or.at(code_bits, np.searchsorted(pixel, pixels), bits)
-        classes[unpack(code_bits, n_steps)] = code
+        layers.append(_Layer(code, gt_pixel, missed_bits))
+    classes = _merge_layers(layers, pixel, thresholds.size)
 
-    # A backwards matching starts at the lowest threshold, `changes` and `size` at the highest
+    # Put all in order of ascending thresholds. `size` begins at the highest threshold, and so do
+    # the bits, unless `backwards` is set: then the matching began at the lowest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
     matched_gt = pixel_bits.matched_gt[ascending]
-    matched_pred = count_set_bits(pixel_bits.matched)[0, :n_steps][ascending]
+    matched_pred = count_set_bits(pixel_bits.matched)[0, : thresholds.size][ascending]
     total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
+    # Store only the steps at which the class of a pixel changes
     class_changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
     return {"steps": OverlaySteps(thresholds, matches, *class_changes, areas=False)}
+
+
+def _merge_layers(layers: Sequence[_Layer], pixel: I8, n_steps: int) -> NDArray[np.uint8]:
+    """Return the class of each of P pixels at each of T steps, uint8 (P, T); 0 is no class.
+
+    layers: if several apply to a pixel at a step, the first of them gives the class.
+    pixel (P,): the flat indices of the pixels, in ascending order.
+    """
+    from bsdsbench.kernels.bits import unpack
+
+    classes = np.zeros((pixel.size, n_steps), np.uint8)
+    for layer in reversed(layers):  # so that an earlier layer replaces later ones
+        bits = np.zeros((pixel.size, layer.bits.shape[1]), np.uint64)
+        # A layer has a pixel once for each annotator who drew it: unite the steps of all
+        np.bitwise_or.at(bits, np.searchsorted(pixel, layer.pixels), layer.bits)
+        classes[unpack(bits, n_steps)] = layer.code
+    return classes
 
 
 def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
     pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
-        `gt_matched` is set if the pixel is matched at step k, of `near_false` if it is missed and a
-        false pixel is near. `is_matched_at_lowest` (pixels,) is True for pixels that are matched at
-        the lowest threshold.
+        `gt_matched` is set if the pixel is matched at step k. Bit k of `near_false` is set if it is
+        missed at step k and a false pixel is near; 0 if the lowest threshold matches the pixel.
     errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
         pixels have the code PixelClass.MISSED.
 
-    Returns code of the class -> bits of the same form. Steps in two classes count for the first.
+    Returns code of the class -> bits of the same form.
     """
     missed = ~pixel_bits.gt_matched
     if not errors:
         return {PixelClass.MISSED: missed}
+    matched_at_lowest = pixel_bits.is_matched_at_lowest[:, None]  # (pixels, 1)
     bits_of_class = {
-        "suppressed": np.where(pixel_bits.is_matched_at_lowest[:, None], missed, 0),
+        "suppressed": np.where(matched_at_lowest, missed, 0),
         "near_missed": pixel_bits.near_false,
-        "absent": missed & ~pixel_bits.near_false,
+        "absent": np.where(matched_at_lowest, 0, missed & ~pixel_bits.near_false),
     }
     return {ERROR_CODES[name]: bits_of_class[name] for name in MISSED}
 
@@ -182,17 +207,23 @@ def boundary_errors(
 
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
-    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
-    target = prepare_truth(gt_maps, radius)
-    around = unmatched.prepare_surroundings(target, radius)
-    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
+    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
+    target = prepare_truth(
+        gt_maps, radius
+    )  # `target.near`: the pixels within r of an annotated one
+    around = unmatched.prepare_surroundings(target, radius)  # `around.near`: those within 2r
+    # The predicted map at T thresholds: `changes`, the pixels that enter or leave it at each of T
+    # steps, from the highest threshold to the lowest, and `size`, its pixels after each step.
+    # Changes farther than 2r from the annotated pixels are left out: they are background
     at_thresholds = threshold_changes(pred, shape, protocol, around.near, dropped, valid)
     thresholds, changes, size = at_thresholds
-    agreement = unmatched.agreement_of(target)  # class of each annotated pixel, or NO_CLASS (-1)
-    errors = unmatched.classify_steps(changes, size, target, around, agreement)
+    # Of each annotated pixel: 0, 1 or 2, drawn by its annotator alone, by some or by all, as other
+    # annotators have a pixel that is matched with it or not; -1 if there is no other annotator
+    agreement = unmatched.agreement_of(target)
+    errors = unmatched.classify_steps(changes, size, target, around, agreement)  # counts at steps
     total_gt = np.full(thresholds.size, target.vertices.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
-    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS
+    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without the value -1
     tables = {  # in order of ascending thresholds; steps begin at the highest
         "matches": matches[::-1],
         "missed": errors.missed[::-1],
@@ -200,17 +231,18 @@ def boundary_errors(
         "agreement_matched": errors.agreement_matched[::-1],
     }
     if protocol.whole_image and pred.kind != "segs":
+        # Put a row for threshold 0 first, at which every pixel is predicted
         thresholds = np.r_[0.0, thresholds]
         matches_of_all = whole_image_counts(gt_maps, valid)
-        # Duplicates are within r of an annotated pixel but not matched, near pixels within 2r but
-        # not r, and background pixels are all others
         n_matched, n_all = matches_of_all[[MATCHED_PRED, TOTAL_PRED]]
-        within = (unpack(bits, shape[1]) for bits in (target.near, around.near))
-        n_within = [without_void(mask, valid).sum() for mask in within]
+        is_within_r, is_within_2r = (unpack(b, shape[1]) for b in (target.near, around.near))
+        n_within_r = without_void(is_within_r, valid).sum()
+        n_within_2r = without_void(is_within_2r, valid).sum()
         first_rows = {
             "matches": matches_of_all,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            "false": np.diff([n_matched, *n_within, n_all]),
+            # Duplicate, near and background; all matched pixels are within r
+            "false": [n_within_r - n_matched, n_within_2r - n_within_r, n_all - n_within_2r],
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}

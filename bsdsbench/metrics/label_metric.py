@@ -49,10 +49,6 @@ from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
-# So many agreeing labels rule out chance, even if the truth lacks some predicted labels
-_ENOUGH_LABELS = 3
-
-
 MapOptions = TypeVar("MapOptions", bound=MapContents)
 _evolve: Callable[..., Any] = attrs.evolve  # untyped, because MapContents is not an attrs class
 
@@ -72,7 +68,7 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
 
     - `components` is 4 or 8: masks, whose connected components are numbered here; if
       `components_of` is "predictions" or "truth", the map of the other side holds instance numbers
-    - `unit` is not "class": instance numbers
+    - `unit` is "instance" or "id": numbers of instances, paired by overlap or by number
     - `classes` are given: class labels
     - otherwise: masks
 
@@ -86,23 +82,25 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
     pred_map, gt_map = _stored_maps(pred, gt, opt)
     valid = gt.parts.get("valid")
     if "mask" in gt.parts:
-        pred_map = without_void(pred_map, valid)
-        if opt.ignored and not opt.classes:  # already excluded from `valid` by the reader
+        pred_map = without_void(pred_map, valid)  # 0 at void pixels, as in the annotated mask
+        # The reader of a mask has put the pixels to ignore into `valid`; -1 means no such label
+        if opt.ignored and not opt.classes:
             opt = _evolve(opt, ignore=-1)
+    # The calls of functions "refuse.." and "reject.." only check the maps, and may raise DataError
     if opt.components:  # masks: number the components, without ignored pixels
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
         opt = _evolve(opt, components=0, components_of="both", ignore=-1)
-    elif opt.unit != "class":  # instance numbers
+    elif opt.unit != "class":  # numbers of instances
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, PRED_SIDE)
         _refuse_reused_numbers(gt_map, GT_SIDE)
-    elif opt.classes:  # class labels
+    elif opt.classes:  # labels of classes, which are first, first + 1, and so on
         reject_binary_prediction(pred_map, gt_map, opt.labels, PRED_SIDE)
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
-        no_class = {0} if opt.first > 0 else set()
+        no_class = {0} if opt.first > 0 else set()  # then 0 marks pixels without a class
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
     if valid is not None:  # int64, because VOID does not fit a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
@@ -113,18 +111,21 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
-    otherwise the mask. An all-zero stack (n, H, W) of predicted maps becomes a single map without
-    objects: its value is -1 if 0 may be a class, otherwise 0. Raises DataError for other stacks of
-    several maps, and MissingPartError if there is no annotated map.
+    otherwise the mask. An all-zero stack (n, H, W) of predicted maps is n masks of objects without
+    any object, and becomes a single map (H, W) of a value that is no object: 0, or -1 if 0 may be
+    the label of a class. Raises DataError for other stacks of several maps, such as class scores,
+    and MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
     # "class_boundaries" is a stack, which `_single_map` rejects with a message that helps
     stored = [gt.parts[name] for name in (*names, "class_boundaries") if name in gt.parts]
     gt_map = stored[0] if stored else gt.labels  # `labels` raises MissingPartError
     pred_map = pred.classes
-    if pred_map.ndim == 3 and not pred_map.any():  # masks of objects, of which there are none
+    if pred_map.ndim == 3 and not pred_map.any():
+        # With a divisor, a label is class x divisor + number, so that 0 belongs to class 0
         no_object = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], no_object)
+    # `_single_map` takes the map out of a stack (1, H, W), and rejects longer stacks
     gt_map = _single_map(gt_map, pred_map.shape, GT_SIDE)
     return MapPair(_single_map(pred_map, gt_map.shape, PRED_SIDE), gt_map)
 
@@ -160,40 +161,48 @@ class LabelMetric(Metric[MapOptions]):
 
         Masks have one class, the foreground. Metrics of distances (those with a spacing of rows and
         columns) also mark in each overlay the outline pixel of an object that is farthest from the
-        object's outline in the other map. `protocol` is a parameter of this method in all metrics;
-        here the overlays do not depend on it.
+        object's outline in the other map. The overlays do not depend on the protocol.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
         from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
 
-        # Two maps (H, W). The options that reading has applied are reset in the new ones
+        # Two maps (H, W), and the options without those that are already applied to the maps, such
+        # as `components`
         pred_map, gt_map, opt = _read_maps(pred, gt, opt)
         spacing = self.spacing_of(opt)
-        if not opt.classes and opt.unit == "class":  # the maps are masks
+        if not opt.classes and opt.unit == "class":  # the maps hold no classes, and no instances
             masks = as_masks(pred_map, gt_map, opt.ignored)
             return draw_masks(masks.pred, masks.gt, spacing)
-        # Give an object, or all of a class, the same label in both maps
+        # Give an object, or all of a class, the same label in both maps. The third value, the
+        # numbers that the objects had, is not needed
         pair, class_of_label, _ = pair_masks(pred_map, gt_map, opt)
         return draw_classes(pair, class_of_label, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.
 
-        - Without `components`: instances if `unit` is "instance" or "id", otherwise classes if
-          there are any, otherwise masks
-        - With `components`: masks, whose connected components are the objects. If `components_of`
-          names one side, the files of the other side hold instances.
+        - Without `components`: numbers of instances if `unit` is "instance" or "id", otherwise
+          class labels if there are classes, otherwise masks
+        - With `components` (options without classes): masks, whose connected components are the
+          objects. If `components_of` names one side, the files of the other side hold numbers of
+          instances.
         """
-        if opt.unit != "class" and not opt.components:
-            return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
+        if opt.unit == "id" and not opt.components:
+            return FilesRead(Kind.OBJECTS)  # each number is the same object in both maps
+        if opt.unit == "instance" and not opt.components:
+            return FilesRead(Kind.INSTANCES)  # objects that are paired by their overlap
         if opt.classes:
             return FilesRead(Kind.CLASSES)
-        has_pieces = bool(opt.components)
+        # Masks on both sides, or on the one that `components_of` names
+        are_objects = bool(opt.components)  # True if the components of the masks are objects
         if opt.components_of == "predictions":
-            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=has_pieces)
-        pred_labels = Kind.INSTANCES if opt.components_of == "truth" else None
-        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_labels, components=has_pieces)
+            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=are_objects)
+        if opt.components_of == "truth":
+            return FilesRead(
+                Kind.MASK, opt.ignored, pred_labels=Kind.INSTANCES, components=are_objects
+            )
+        return FilesRead(Kind.MASK, opt.ignored, components=are_objects)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
@@ -219,35 +228,27 @@ class LabelMetric(Metric[MapOptions]):
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
-        belongs in `ignore`. Which checks are made depends on whether the maps hold masks,
-        classes or numbers of instances.
+        belongs in `ignore`. Which checks are made depends on what the maps hold: masks or classes
+        (`unit` is "class"), or instances, paired by overlap ("instance") or by number ("id").
         """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
-        # The checks need only the distinct pairs of values, of which there are few
+        # The checks need only the distinct pairs of values at the same pixel, of which there are
+        # few: the value in pred, that in gt, and the number of pixels, (pairs,) each
         overlaps = find_overlaps(pred_map, gt_map)
         is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
         pixels = overlaps.pixels[is_known]
         known_pred, known_gt = overlaps.pred[is_known], overlaps.gt[is_known]
-        if opt.unit != "class" and not (opt.components or opt.divisor):
-            numbers = np.unique(overlaps.gt[overlaps.gt > 0])
-            if len(numbers) > 1:
-                # All objects but the last are numbered 1, 2, ..., n - 1; the last is far from them
-                white, is_gapless = int(numbers[-1]), numbers[-2] == len(numbers) - 1
-                is_odd = is_gapless and white > len(numbers)
-                if is_odd and white in {255, 65535} - {*opt.ignored}:
-                    problem = f"objects of the truth are numbered from 1, but one is {white}"
-                    fix = Setting(f"{self.name}.ignore", white, "if it is void")
-                    yield "void", f"{problem}: is it void?", fix
-                # In Cityscapes 26001 is a car, 26 cars that are not told apart, and 7 the road
-                small, large = numbers[numbers < 1000], numbers[numbers >= 1000]
-                if small.size and large.size and small[-1] < 34 and (large // 24000 == 1).all():
-                    problem = "numbers below 1000 are classes without instances (Cityscapes)"
-                    yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
+        # With components, the objects were numbered here; with a divisor, numbers contain a class
+        are_numbers = opt.unit != "class" and not (opt.components or opt.divisor)
+        if are_numbers:
+            numbers = np.unique(overlaps.gt[overlaps.gt > 0])  # of the truth's objects, ascending
+            yield from _number_symptoms(numbers, opt.ignored, f"{self.name}.ignore")
             yield from _background_symptoms(known_pred, known_gt, pixels)
+        if are_numbers and opt.unit == "instance":
             sides = zip(SIDES, (pred_map, gt_map), (known_pred, known_gt), strict=True)
             for side, labels, numbers in sides:
-                if opt.unit == "instance" and _are_classes(labels, np.unique(numbers[numbers > 0])):
+                if _are_classes(labels, np.unique(numbers[numbers > 0])):
                     problem = f"each number of the {side} has several large pieces: classes?"
                     yield "classes", problem, "number each object, as skimage.measure.label does"
         # A one-pixel stripe between two labels, as interpolation leaves, has a third label
@@ -255,7 +256,9 @@ class LabelMetric(Metric[MapOptions]):
         if may_have_stripes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
-        if opt.classes or opt.unit == "id":  # compare the classes, or the numbers without classes
+        # Maps pair by value: labels of classes or numbers of objects. A label may contain both, as
+        # class x divisor + number; then the classes are compared
+        if opt.classes or opt.unit == "id":
             divisor = max(opt.divisor, 1)
             exchanged = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
             noun, fix_of_exchange = "classes", "renumber one side"
@@ -265,6 +268,7 @@ class LabelMetric(Metric[MapOptions]):
             if exchanged:
                 names = ", ".join(f"{k} is {j} of the truth" for k, j in exchanged)
                 yield "classes", f"{noun} are exchanged (label {names})", fix_of_exchange
+        # `first` is the option for the label of the first class
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
             order = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", order
@@ -273,18 +277,48 @@ class LabelMetric(Metric[MapOptions]):
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
 
 
+def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str) -> Symptoms:
+    """Yield (code, problem, fix) if some numbers of annotated objects probably mean another thing.
+
+    numbers: the distinct numbers above 0 of the annotated map of an image, ascending.
+    ignored: the values that are void already. ignore_option: the name of the option for these.
+
+    A number 255 or 65535 is probably a void value if all others are 1, 2, .., n. Maps of Cityscapes
+    hold 26001 for a car, 26 for cars that are not told apart, and 7 for the road; the numbers below
+    34 are then classes, not objects.
+    """
+    if len(numbers) < 2:
+        return
+    largest, n_others = int(numbers[-1]), len(numbers) - 1
+    is_odd = numbers[-2] == n_others and largest > n_others + 1  # the others have no gap
+    if is_odd and largest in {255, 65535} - {*ignored}:
+        problem = f"objects of the truth are numbered from 1, but one is {largest}"
+        yield "void", f"{problem}: is it void?", Setting(ignore_option, largest, "if it is void")
+    # In Cityscapes the ids of classes with instances are 24 .. 33, and an instance is id x 1000 + k
+    small, large = numbers[numbers < 1000], numbers[numbers >= 1000]
+    if small.size and large.size and small[-1] < 34 and (large // 24000 == 1).all():
+        problem = "numbers below 1000 are classes without instances (Cityscapes)"
+        yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
+
+
 def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     """Yield (code, problem, fix) if a map of instances has a background other than 0.
 
     pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
         Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
+
+    A map may mark background by -1 and objects from 0 on, so that object 0 is lost. Then some
+    pixels are 0, and more are negative. Or one map numbers the background as an object, which the
+    other map then does not; if each has such an object, only that of the prediction is reported.
     """
     for side, numbers in zip(SIDES, (pred, gt), strict=True):
-        if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
+        n_zero, n_negative = pixels[numbers == 0].sum(), pixels[numbers < 0].sum()
+        if 0 < n_zero < n_negative:
             problem = f"in the {side}, more pixels are below 0 than 0, and both mean background"
             yield "negative", problem, "number objects from 1"
     fix = "save background as 0"
+    # Is the largest object of the first map the background of the second?
     if _numbers_background(pred, gt, pixels):
         yield "background", "the largest predicted object is the truth's background", fix
     elif _numbers_background(gt, pred, pixels):
@@ -301,20 +335,21 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
     single pair may be an error of the classifier, which took one class for another. Therefore the
     list is empty unless there are several pairs, and some label is the first of one and the second
-    of another, as 2 is in [(1, 2), (2, 3)].
+    of another, as 2 is in [(1, 2), (2, 3)]: a renumbering makes such chains, errors seldom do.
     """
-    labels, pred_index = np.unique(pred, return_inverse=True)
-    partners, gt_index = np.unique(gt, return_inverse=True)
-    # Each pair once, with all its pixels
-    pairs, index = np.unique(pred_index * partners.size + gt_index, return_inverse=True)
-    k, j = np.divmod(pairs, partners.size)  # indices of its labels
-    shared = np.bincount(index, pixels)
-    either = np.bincount(pred_index, pixels)[k] + np.bincount(gt_index, pixels)[j] - shared
-    is_exchanged = (labels[k] != partners[j]) & (2 * shared > either)
-    indices = zip(k[is_exchanged], j[is_exchanged], strict=True)
-    exchanged = [(int(labels[a]), int(partners[b])) for a, b in indices]
-    first, second = {k for k, _ in exchanged}, {j for _, j in exchanged}
-    return exchanged if len(exchanged) > 1 and first & second else []
+    pred_labels, pred_index = np.unique(pred, return_inverse=True)
+    gt_labels, gt_index = np.unique(gt, return_inverse=True)
+    # Each pair once, as a single number: (index of pred's label) x (number of gt's) + (index of gt)
+    pairs, pair_index = np.unique(pred_index * gt_labels.size + gt_index, return_inverse=True)
+    k, j = np.divmod(pairs, gt_labels.size)  # of each pair, the indices of both labels
+    intersection = np.bincount(pair_index, pixels)
+    pred_areas, gt_areas = np.bincount(pred_index, pixels), np.bincount(gt_index, pixels)
+    union = pred_areas[k] + gt_areas[j] - intersection
+    is_exchanged = (pred_labels[k] != gt_labels[j]) & (2 * intersection > union)
+    sources = pred_labels[k[is_exchanged]].tolist()
+    targets = gt_labels[j[is_exchanged]].tolist()
+    has_chain = len(sources) > 1 and bool({*sources} & {*targets})
+    return list(zip(sources, targets, strict=True)) if has_chain else []
 
 
 def _is_interpolated(pred: Map, gt: Map) -> bool:
@@ -333,18 +368,19 @@ def _is_interpolated(pred: Map, gt: Map) -> bool:
 def _count_stripes(labels: Map) -> I8:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
-    Such a pixel and its two neighbours in the row (or column) have three different labels. Returns
-    the number of such pixels, and of those whose label lies between the two others, (2,). In large
-    maps, they are estimated from every second or third row and column.
+    Such a pixel and its two neighbours in the row (or column) have three different labels, as where
+    a map of labels was interpolated: between the labels 2 and 8 there is a 5. Returns the number of
+    such pixels, and of those whose label lies between the two others, (2,). In large maps, they are
+    estimated from every second or third row and column.
     """
     counts = np.zeros(2, np.int64)
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
-    for lines in (labels[::step], labels[:, ::step].T):
+    for lines in (labels[::step], labels[:, ::step].T):  # every step-th row, then column
         before, pixel, after = lines[:, :-2], lines[:, 1:-1], lines[:, 2:]
         is_stripe = (before != pixel) & (pixel != after) & (before != after)
         before, pixel, after = before[is_stripe], pixel[is_stripe], after[is_stripe]
         counts += pixel.size, np.count_nonzero((before < pixel) == (pixel < after))
-    return counts * step
+    return counts * step  # one of `step` rows, and one of `step` columns, was looked at
 
 
 def _are_classes(labels: Map, numbers: I8) -> bool:
@@ -357,8 +393,9 @@ def _are_classes(labels: Map, numbers: I8) -> bool:
         return False
     for number in numbers:
         has_number = labels == number
-        pieces = number_pieces(has_number[box_around(has_number, 0)], 8, background=0)
-        areas = np.sort(np.bincount(pieces.ravel())[1:])
+        box = box_around(has_number, 0)  # only this part of the map has pieces
+        pieces = number_pieces(has_number[box], 8, background=0)  # 0 around pieces 1, 2, ..
+        areas = np.sort(np.bincount(pieces.ravel())[1:])  # without the surroundings
         if areas.size < 2 or areas[-2] < max(25, areas[-1] / 4):
             return False
     return True
@@ -371,17 +408,22 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
         the other one. Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
 
-    This is so if the largest object matches the background of the other map with an IoU above 0.5,
-    and, if it is the only object, what it leaves matches the objects of the other map as well (an
-    inverted mask). One of several objects must have at least ten times as many pixels as the
-    background of its own map. That need not be empty: a watershed draws lines of 0.
+    In any case, the largest object and the background of the other map have an IoU above 0.5.
+
+    - If it is the only object (an inverted mask), the background of this map and the objects of the
+      other one also have an IoU above 0.5.
+    - If there are several objects, the largest has at least ten times as many pixels as the
+      background of this map. That need not be empty: a watershed draws lines of 0.
     """
     objects, object_of_pair = np.unique(numbers[numbers > 0], return_inverse=True)
+    if not objects.size:
+        return False
     areas = np.bincount(object_of_pair, pixels[numbers > 0])
-    if not objects.size or (objects.size > 1 and 10 * (pixels.sum() - areas.sum()) > areas.max()):
+    n_background = pixels.sum() - areas.sum()
+    if objects.size > 1 and areas.max() < 10 * n_background:
         return False
     is_largest, is_background = numbers == objects[areas.argmax()], other <= 0
-    pairs = [(is_largest, is_background)]
+    pairs = [(is_largest, is_background)]  # regions of both maps that must have an IoU above 0.5
     if objects.size == 1:
         pairs.append((~is_largest, ~is_background))
     return all(2 * pixels[a & b].sum() > pixels[a | b].sum() for a, b in pairs)
@@ -390,15 +432,18 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """Return a label map (H, W) as it is, or the only map of a stack (1, H, W) of whole numbers.
 
-    Raises DataError, which begins with `what`, for any other stack, such as class scores (C, H, W),
-    and suggests argmax along the class axis. That is the last axis if the other two agree with the
-    `shape` (..., rows, columns) of the other side's map, and otherwise the first.
+    what: "prediction" or "ground truth", with which the message of an error begins.
+    shape: (..., rows, columns) of the map on the other side (the ground truth of a prediction).
+
+    Raises DataError for any other stack, such as the scores of classes (C, H, W), and suggests to
+    take the argmax along the axis of the classes. (H, W, C) is assumed if only the first two axes
+    agree with `shape`, and otherwise (C, H, W).
     """
     if maps.ndim != 3:
         return maps
     if len(maps) == 1:
         return labels_to_integers(maps[0], what)
-    is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
+    is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]  # the class axis
     raise DataError(
         f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
         fix=(
@@ -425,6 +470,9 @@ def refuse_other_numbering(
     - over half of the pixels correct, and over four times as many as before, and
     - at least three different labels correct at some pixel, or two if all converted labels occur in
       the ground truth. (With fewer labels, the maps may agree by chance.)
+
+    The conversions undo the mistakes that are common: labels that are one too high or too low, and
+    train ids (positions in the list `labels`) on one side beside the labels on the other.
     """
     if pred.shape != gt.shape:
         return
@@ -440,13 +488,14 @@ def refuse_other_numbering(
     for converted, mistake in _numberings(overlaps.pred, np.array(labels)):
         is_right = converted == overlaps.gt
         n_right_labels = np.unique(converted[is_right]).size
-        n_needed = 2 if np.isin(converted, overlaps.gt).all() else _ENOUGH_LABELS
+        n_needed = 2 if np.isin(converted, overlaps.gt).all() else 3
         n_fitting = int(overlaps.pixels[is_right].sum())  # pixels that would be correct
         fits_most = 2 * n_fitting > n_known and n_fitting > 4 * n_right
         if n_right_labels < n_needed or not fits_most:
             continue
         fixes: tuple[Fix, ...] = ("shift the labels of one side",)
-        if max(labels) - min(labels) >= len(labels):  # gaps occur only in the semantic metric
+        has_gaps = max(labels) - min(labels) >= len(labels)  # such as 7, 8, 11
+        if has_gaps:  # only the metric "semantic" allows them
             train_ids = train_id_options("semantic")
             fixes = ("convert one side: label ids are read as they are given", train_ids)
         raise DataError(
@@ -470,7 +519,7 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     values that belong to no class become -1.
     """
     n = len(labels)
-    if np.ptp(labels) >= n:  # largest - smallest; there are gaps
+    if np.ptp(labels) >= n:  # largest - smallest: there are gaps
         is_label = values[:, None] == labels  # (n, C)
         for first in (0, 1):  # train ids start at 1 in programs that reserve 0 for the background
             ids = f"train ids ({first} .. {first + n - 1})"
@@ -499,12 +548,13 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
-        truncated_numbers = np.unique(numbers & (n_values - 1))  # the low bits, such as 300 -> 44
-        still_differ = truncated_numbers.size == numbers.size and truncated_numbers[0] > 0
+        low_bits = np.unique(numbers & (n_values - 1))  # such as 300 -> 44 in 8 bits
+        still_differ = low_bits.size == numbers.size and low_bits[0] > 0
         if unit == "instance" and still_differ:
             continue
         is_too_large = other >= n_values
-        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")  # the same bits
+        # The same bits as unsigned numbers: -56 in int8 is 200 of 8 bits
+        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
         has_low_bits = unsigned == other & (n_values - 1)
         n_agreeing = int(has_low_bits[is_too_large].sum())
         if 2 * n_agreeing > int(is_too_large.sum()):
@@ -518,7 +568,8 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
     This is assumed of an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and
-    which has more 8-connected components than that. Signed maps are not checked.
+    which has more 8-connected components than that. Signed maps, which a
+    PNG file cannot hold, are not checked.
     """
     if numbers.dtype.kind != "u":
         return
@@ -526,7 +577,7 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     if numbers.max(initial=0) != largest:
         return
     n_used = np.unique(numbers[numbers > 0]).size
-    if n_used == largest and number_pieces(numbers, 8, 0).max() > n_used:
+    if n_used == largest and number_pieces(numbers, neighbours=8, background=0).max() > n_used:
         raise DataError(
             f"{what}: all {n_used} numbers of {numbers.dtype} are in use, some for several pieces "
             "(more instances than numbers?), expected one for each instance: save 16 or 32 bits"

@@ -67,8 +67,8 @@ def test_which_pixels_count(invalid, counted, true):
     truth = bb.GroundTruth("a", depth=np.array([[1, 2, 3, 0, 5, inf, 7, -8]]), valid=mask)
     maps = _prepare_depth_maps(pred, truth, DepthOptions(invalid=invalid))
     assert maps.valid.astype(int).tolist() == [counted]
-    np.testing.assert_array_equal(maps.raw_gt, [true])
-    np.testing.assert_array_equal(maps.raw_pred, [[1, nan, nan, 4, 5, 6, -7, 8]])
+    np.testing.assert_array_equal(maps.gt_for_canny, [true])
+    np.testing.assert_array_equal(maps.pred_for_canny, [[1, nan, nan, 4, 5, 6, -7, 8]])
 
 
 def test_values_are_divided_by_their_scales_and_cropped():
