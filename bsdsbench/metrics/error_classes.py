@@ -242,7 +242,7 @@ def boundary_errors(
             "matches": matches_of_all,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
             # Duplicate, near and background; all matched pixels are within r
-            "false": [n_within_r - n_matched, n_within_2r - n_within_r, n_all - n_within_2r],
+            "false": np.diff([n_matched, n_within_r, n_within_2r, n_all]),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}

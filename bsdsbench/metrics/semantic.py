@@ -163,8 +163,8 @@ class SemanticOptions:
     )
 
     @property
-    def frame(self) -> int:
-        """The width in pixels of the border to overwrite with an ignored label, 0 for none."""
+    def ignored_border(self) -> int:
+        """The width in pixels of the border that is ignored but not cut off; 0 if there is none."""
         return self.border if self.border_rule == "ignore" else 0
 
     @property
@@ -191,10 +191,13 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
     of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
-    boundaries are drawn from the labels if `params.radius` is above 0. The ground truth and
-    predicted labels are scaled by `params.scale`; predictions of another size than the scaled
-    ground truth are resized by the rule `params.resize`. A border of `params.border` pixels is
-    overwritten if `params.border_rule` is "ignore", and otherwise cut off.
+    boundaries are drawn from the labels if `params.radius` is above 0.
+
+    The ground truth, and predicted labels, are scaled by `params.scale`. Boundaries that are drawn
+    here are scaled as `params.scaled` says: by the labels, before drawing, or after drawing.
+    Predictions of another size than the scaled ground truth are resized by the rule
+    `params.resize`. A border of `params.border` pixels is overwritten (boundaries by 0, labels by
+    the ignored label) if `params.border_rule` is "ignore", and otherwise cut off at the end.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
@@ -202,13 +205,12 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # By which boundaries that are drawn from labels remain to be scaled: by 1 if the labels were
-    # scaled before, in `class_boundaries`
-    scale_of_drawn = params.scale if params.scaled == "boundaries" else 1
+    # `class_boundaries` scales labels before it draws, unless drawn boundaries are to be scaled
+    remaining_scale = params.scale if params.scaled == "boundaries" else 1  # of what it has drawn
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
         boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
-        scale = scale_of_drawn
+        scale = remaining_scale
     else:
         _check_class_axis(annotated, params, GT_SIDE)
         boundaries, scale = _overwrite_border(annotated != 0, params), params.scale
@@ -217,12 +219,13 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     boundaries = _scale_to_nearest(boundaries, scale)
     if labels is not None:
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
-    maps = pred
     if pred.ndim == 2:  # a label map
-        maps = _scale_to_nearest(class_boundaries(pred, params, None, PRED_SIDE), scale_of_drawn)
+        maps = _scale_to_nearest(class_boundaries(pred, params, None, PRED_SIDE), remaining_scale)
+    else:  # boundaries, which are not scaled but resized
+        maps = pred
     _check_class_axis(maps, params, PRED_SIDE)
     maps = _resize(maps, boundaries.shape[1:], params.resize)
-    if params.frame or not params.border:  # the border is overwritten, or there is none
+    if params.ignored_border or not params.border:  # nothing to cut off
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
     if min(boundaries.shape[1:]) <= 2 * params.border:
         raise ShapeError(
@@ -250,9 +253,9 @@ def class_boundaries(
     strips of ignored pixels.
 
     If `params.scaled` is "labels", the labels are scaled by `params.scale` before boundaries are
-    drawn. If `params.frame` is not 0, the image border first gets the ignored label, so that no
-    class has boundaries there. The boundaries of instances are drawn from the labels without this
-    change, as in py-edge-eval.
+    drawn. If `params.ignored_border` is not 0, the image border, of so many pixels, first gets the
+    ignored label, so that no class has boundaries there. The masks of instances are taken from the
+    labels without this change, as in the program py-edge-eval.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
@@ -266,7 +269,7 @@ def class_boundaries(
     label_map = as_label_map(labels, what)
     scale = params.scale if params.scaled == "labels" else 1
     drawn_labels = _scale_to_nearest(_overwrite_border(label_map, params), scale)
-    unframed = _scale_to_nearest(label_map, scale)
+    labels_with_border = _scale_to_nearest(label_map, scale)
     if instances is not None:
         same_shape(instances.shape, label_map.shape, f"{what}: instances")
         instances = _scale_to_nearest(instances, scale)
@@ -280,7 +283,7 @@ def class_boundaries(
             continue
         masks = [drawn_labels == label]
         if instances is not None:
-            region = unframed == label
+            region = labels_with_border == label
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
         for mask in masks:  # of the class, and of each of its instances
@@ -290,13 +293,16 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions, what: str) -> None:
-    """Raise DataError if a label in `present`, the labels of a map, is neither 0 nor a class label.
+    """Raise DataError if a label in a map is neither 0 nor the label of a class.
+
+    present: the distinct labels of the map, without those that are ignored.
+    what: "prediction" or "ground truth", with which the message begins.
 
     If `params.ids` lists the labels of the classes, because they have gaps, all other labels below
-    the largest are allowed too: their pixels belong to no class. The message begins with `what`.
+    the largest are allowed too: their pixels belong to no class.
     """
     known = params.class_labels
-    gaps = range(max(known)) if params.ids else ()  # labels below the largest
+    gaps = range(max(known)) if params.ids else ()  # 0 .. largest - 1, which include the gaps
     strange = present - {0, *known, *gaps}
     if strange:
         ignored = ", ".join(map(str, params.ignored)) or "none"
@@ -348,15 +354,17 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Return the maps with a border, `params.frame` pixels wide on each side, overwritten.
+    """Return the maps with a border, `params.ignored_border` pixels wide on each side, overwritten.
 
     In boundary maps (C, H, W), the border becomes 0. In a label map (H, W), it gets the first of
     `params.ignored`; if no label is ignored, the map is returned unchanged.
     """
-    border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
+    border, values = params.ignored_border, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
         return maps
-    framed = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
+    dtype = np.result_type(maps, np.min_scalar_type(values[0]))  # one that can hold the value too
+    framed = np.full(maps.shape, values[0], dtype)
+    # Keep what is inside the border: nothing, rows border : border, if the map is smaller than that
     rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
     framed[..., rows, cols] = maps[..., rows, cols]
     return framed
@@ -393,9 +401,12 @@ def _scale_to_nearest(array: Map, scale: float) -> Map:
     if scale == 1:
         return array
     for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
-        # Centres of the new pixels, in coordinates of the old pixels (counted from 1)
-        centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
-        index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        # The old pixels have their centres at 1, 2, .., so that the image begins at 0.5. The centre
+        # of new pixel n is n - 0.5 new pixels from there: at (n - 0.5) / scale + 0.5
+        n = np.arange(1, math.ceil(size * scale) + 1)
+        centre = n / scale + 0.5 * (1 - 1 / scale)  # the same, as imresize writes it
+        index = np.floor(centre + 0.5).astype(np.int64) - 1  # counted from 0
+        index %= 2 * size  # the reflected image follows the image, and both repeat
         mirrored = np.minimum(index, 2 * size - 1 - index)  # size -> size - 1, and so on
         array = np.take(array, mirrored, axis)
     return np.ascontiguousarray(array)
@@ -443,13 +454,15 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         """Count the matched and the total boundary pixels of each of C classes in one image.
 
         counter: the function that counts one class: `boundary_counts`, or one that returns further
-            arrays.
+            arrays. It takes a map, a tuple of the annotators' maps, the protocol, and `dropped`,
+            True at the predicted pixels to remove after thinning.
 
         Returns `thresholds` (T,); the other arrays of `counter` for all classes, such as `matches`
         (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are
         0. A class is skipped if it has no annotated boundary and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
+        # (C, H, W) predicted and annotated boundaries; (H, W) annotated labels, or None
         maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
@@ -463,12 +476,13 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         counts = {name: np.zeros((n, *array.shape), array.dtype) for name, array in empty.items()}
         for k in np.flatnonzero(counted):
             soft, drawn, dropped = maps[k], boundaries[k], None
+            # Remove predictions inside the class, farther from its boundary than the tolerance
             if labels is not None and opt.interior != "keep" and drawn.any():
                 is_class = np.equal(labels, opt.class_labels[k])
                 interior = is_class & ~dilate(drawn, protocol.radius(shape))
-                if opt.interior == "kill_first":  # remove predictions there before thinning
+                if opt.interior == "kill_first":  # before thinning
                     soft = np.where(interior, soft.dtype.type(0), soft)
-                else:  # "kill": remove them after thinning
+                else:  # "kill": after thinning
                     dropped = interior
             class_counts = counter(Prediction.of(soft), (drawn,), protocol, dropped=dropped)
             for name, array in class_counts.items():
@@ -510,7 +524,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             of_classes = [value_at(scores, key) for scores in per_class.values()]  # (S,) each
             values[f"{key}_mean"] = np.array(of_classes).T  # (S, C), of which means are taken
         n_classes = is_annotated.sum(axis=1)
-        # Means over the classes that are not NaN, with "over", the number of classes in each mean
+        # `class_means` returns means over the classes that are not NaN, and "over", their numbers
         return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
@@ -536,9 +550,9 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
     """Raise DataError if an image's maps hold something else than a class metric expects.
 
     A map is either a label map (H, W), the number of a class at each pixel, or a stack (C, H, W),
-    the boundaries of each of C classes. The checks that follow look at the values of the maps.
+    the boundaries of each of C classes. Each check calls a function that raises the error.
     """
-    expected = "boundaries of each class"
+    expected = "boundaries of each class"  # how the message names what a stack should hold
     pred_maps = pred.classes
     labels = gt.parts.get("labels")  # None if the ground truth has no label map
     # Label maps must number the classes alike, such as both from 0
