@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -29,6 +29,7 @@ from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, 
 from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.formats.text_tables import decode_text
+from bsdsbench.loaders.renaming import suggest_renaming
 from bsdsbench.text import counted, grouped, listed, show
 
 Files = dict[str, list[Path]]
@@ -43,8 +44,8 @@ _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")
 _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
 # Trailing numbers that look like numbers of video frames: 0, 00, 01, 001 .. in a folder per image;
 # only three digits or more if images share a folder, because _0 and _01 may be annotators there
-_FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
-_FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
+_ZEROS_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
+_ZEROS_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
 
 class Arrangement(Enum):
@@ -110,8 +111,9 @@ class Layout:
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))  # the image with the most files
-        first, *_, last = (_name_with_placeholder(path, image_id) for path in files[image_id])
-        return cls(min(n_files), max(n_files), first, last, len(sequences))
+        names = [_name_with_placeholder(path, image_id) for path in files[image_id]]
+        least, most = min(n_files), max(n_files)
+        return cls(least, most, first=names[0], last=names[-1], sequences=len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -200,94 +202,39 @@ def pair(
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files  # image id -> paths
     shared = gts.keys() & preds.keys()
-    # (folder, message with {} for the ids, ids, fixes)
-    faults: list[tuple[PathLike | None, str, Collection[str], Sequence[Fix]]] = []
+    problems: list[Problem] = []
+
+    def report(
+        folder: PathLike | None, fault: str, ids: Collection[str], fixes: Sequence[Fix]
+    ) -> None:
+        """Add a problem of the files in a folder; {} in `fault` stands for the affected ids."""
+        names = sorted(ids)
+        has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
+        problems.append(Problem(has=has, fix=tuple(fixes), names=tuple(names)))
+
     for folder, side in ((pred_dir, pred), (gt_dir, gt)):
         if side.ambiguous:
             example = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
-            faults.append((folder, SEVERAL, side.ambiguous, [f"{example}: {listed(files, 3)}"]))
+            report(folder, SEVERAL, side.ambiguous, [f"{example}: {listed(files, 3)}"])
     unpredicted = gts.keys() - shared
+    # Without `pred_dir`, the ground truth is listed alone. If no image has a prediction, the names
+    # are probably wrong, so this is an error whatever `missing` is, and counting zeros no remedy
     if unpredicted and pred_dir and (missing == "error" or not shared):
         zero = Setting("missing", "zero", "counts empty maps")
         fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
-        faults.append((pred_dir, "no prediction for: {}", unpredicted, fixes))
-    needed = wanted or preds.keys()
-    absent = needed - gts.keys()
-    if absent:
-        renaming = _suggest_renaming(needed, gts.keys())
-        faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, [renaming] if renaming else []))
-    problems = []
-    for folder, fault, ids, advice in faults:
-        names = sorted(ids)
-        has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
-        problems.append(Problem(has=has, fix=tuple(advice), names=tuple(names)))
+        report(pred_dir, "no prediction for: {}", unpredicted, fixes)
+    needed = wanted or preds.keys()  # the ids that must have a ground truth
+    without_truth = needed - gts.keys()
+    if without_truth:
+        renaming = suggest_renaming(needed, gts.keys())
+        report(gt_dir, f"no {gt_name} for: {{}}", without_truth, [renaming] if renaming else [])
     if problems:
         raise PairingError("", problems)
     pairs = []
-    for image_id in gts if missing == "zero" else sorted(shared):
+    for image_id in gts if missing == "zero" else sorted(shared):  # `gts` are sorted by id
         pairs.append(Pair(image_id, tuple(preds.get(image_id, ())), tuple(gts[image_id])))
     return pairs
-
-
-def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
-    """Suggest to rename files if the ids of both sides differ only in how they are written.
-
-    That is in the start or end that all ids of a side share, up to digits; in capitals, separators
-    or zeros before numbers; or in that numbers start at 0 on one side and at 1 on the other. The
-    result is "" if they differ otherwise, or if there are fewer than two ids.
-
-    >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
-    'names differ in a prefix or suffix, as 1_test and img_1: rename one side'
-    >>> _suggest_renaming({"a_1", "a_2"}, {"A-01", "A-02"})
-    'names differ in zeros, capitals or separators, as a_1 and A-01: rename one side'
-    >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
-    'names are numbered from 0 and from 1, as f0 and f1: rename one side'
-    """
-    # Each function maps what is left of an id, without this difference, to the id
-    simplifications = {
-        "differ in a prefix or suffix": _without_common_ends,
-        "differ in zeros, capitals or separators": _as_words_and_numbers,
-        "are numbered from 0 and from 1": _count_from_lowest,
-    }
-    for difference, simplify in simplifications.items():
-        pred_ids, gt_ids = simplify(sorted(preds)), simplify(sorted(gts))
-        if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
-            rest = next(iter(pred_ids))
-            example = f"{pred_ids[rest]} and {gt_ids[rest]}"
-            return f"names {difference}, as {example}: rename one side"
-    return ""
-
-
-def _without_common_ends(ids: Sequence[str]) -> dict[object, str]:
-    """Map each id, without the start and the end that all ids share up to digits, to the id."""
-    common_start = os.path.commonprefix  # of the characters of any texts
-    start = common_start(ids).rstrip("0123456789")
-    end = common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
-    return {i[len(start) : len(i) - len(end)]: i for i in ids}
-
-
-def _as_words_and_numbers(ids: Sequence[str]) -> dict[object, str]:
-    """Map the words (in lower case) and numbers of each id, as a tuple, to the id."""
-    parts_of = {i: re.findall(r"\d+|[^\W\d_]+", i) for i in ids}
-    return {
-        tuple(int(part) if part.isdecimal() else part.casefold() for part in parts): i
-        for i, parts in parts_of.items()
-    }
-
-
-def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
-    """Map (start, number, end) of each id, with its last number counted from the lowest, to the id.
-
-    The ids "f1" and "f2" have the keys ("f", 0, "") and ("f", 1, ""). Returns {} if an id has no
-    number, or if the lowest of these numbers is neither 0 nor 1.
-    """
-    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
-    split_ids = [match.groups() for match in matches if match]
-    lowest = min((int(number) for _, number, _ in split_ids), default=-1)
-    if len(split_ids) < len(ids) or lowest not in (0, 1):
-        return {}
-    return {(start, int(n) - lowest, end): start + n + end for start, n, end in split_ids}
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -323,6 +270,7 @@ def group_files(
     roots = [] if pred_dir is None else [Path(pred_dir)]
     if roots and pred_kind == "classes":
         roots = _find_class_folders(roots[0], classes) or roots
+    # Each file has `parts`: the folders below its root, and its name without suffix
     pred_files: list[_File] = []
     for root in roots:
         pred_files += _list_files(root)
@@ -338,32 +286,30 @@ def group_files(
         are_same_names = pred.files.keys() == gt.files.keys()
         if are_same_names and len(pred_files) == len(gt_files) == len(gt.files):
             return Grouping(None, pred, gt)
-    pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"  # files per image
-    is_path = isinstance(split, str | os.PathLike)
-    lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
+    lines: Collection[str] | None = None
+    wanted: set[str] | None = None
+    if isinstance(split, str | os.PathLike):  # a file of ids or file names
+        lines = _read_lines(split)
+        wanted = set(map(id_of, lines))
+    elif split is not None:
+        lines, wanted = split, set(split)
+    # Whether an image may have several files on a side: label maps, or one file per annotator
+    pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     depth = _find_depth(pred_files, gt_files, lines, pred_several and gt_several, sequences)
-    if depth > 1:  # the id is the path SEQUENCE/FRAME, and each frame has one file
+    if depth > 1:  # frames: the id is the end of the path, SEQUENCE/FRAME, and each has one file
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
-    # Arrangement -> image id -> files. Under Arrangement.ONE, the ids are the file names
+        if lines is not None:
+            wanted = _resolve_split(lines, {file.parts[0] for file in (*pred_files, *gt_files)})
+    # Arrangement -> image id -> files. Under ONE (one file per image), the ids are the file names
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
-    pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
-    wanted = None
-    if lines is not None and depth > 1:
-        wanted = _resolve_split(lines, pred_names | gt_names)
-    elif lines is not None:
-        wanted = {id_of(line) if is_path else line for line in lines}
-
-    def count_known_ids(rules: tuple[Arrangement, Arrangement]) -> int:
-        pred, gt = preds[rules[0]].keys(), gts[rules[1]].keys()
-        return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
-
-    pred_rule, gt_rule = max(product(preds, gts), key=count_known_ids)  # the first in a tie
+    pred_rule, gt_rule = _choose_arrangements(preds, gts, wanted)
     pred_ids, gt_ids = preds[pred_rule].keys(), gts[gt_rule].keys()
     may_differ = wanted is not None and pred_ids != gt_ids
-    if may_differ and (difference := _suggest_renaming(pred_ids, gt_ids)):
+    if may_differ and (difference := suggest_renaming(pred_ids, gt_ids)):
         warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
+    pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
     # Several ground-truth files of an image may be video frames, unless a split lists the image
     gt_roots, is_unlisted = [Path(gt_dir)], wanted is None
     return Grouping(
@@ -371,6 +317,34 @@ def group_files(
         _select_files(preds, pred_rule, roots, wanted, gt_ids, gt_names, may_be_frames=False),
         _select_files(gts, gt_rule, gt_roots, wanted, pred_ids, pred_names, is_unlisted),
     )
+
+
+class _Arrangements(NamedTuple):
+    """The arrangement of each side."""
+
+    pred: Arrangement
+    gt: Arrangement
+
+
+def _choose_arrangements(
+    preds: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
+    gts: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
+    wanted: set[str] | None,
+) -> _Arrangements:
+    """Return the arrangements of the predictions and of the ground truth with the most known ids.
+
+    `preds` and `gts` map arrangement -> image id -> files. Known ids are those of the split
+    (`wanted`), on either side; without a split (None), those that both sides have. In a tie, the
+    arrangement that `Arrangement` lists first is returned.
+    """
+
+    def count_known_ids(chosen: _Arrangements) -> int:
+        pred_ids, gt_ids = preds[chosen.pred].keys(), gts[chosen.gt].keys()
+        if wanted is None:
+            return len(pred_ids & gt_ids)
+        return len(pred_ids & wanted) + len(gt_ids & wanted)
+
+    return max(starmap(_Arrangements, product(preds, gts)), key=count_known_ids)
 
 
 def _group_by_rule(
@@ -428,8 +402,9 @@ def _find_depth(
     unique, and some id is on both sides (without predictions: in the split).
 
     - lines: the lines of the split, or None
-    - both_several: True if an image may have several files on both sides. A folder may then be an
-      image, and files are frames only if the split lists them.
+    - both_several: True if an image may have several files on both sides, such as label maps and
+      annotations. FOLDER/NAME may then be a frame, or a file of the image FOLDER. It is a frame
+      only if the split lists FOLDER/NAME.
 
     Raises PairingError if a split is needed to decide this, or if `sequences` is True and there are
     no frames.
@@ -438,15 +413,16 @@ def _find_depth(
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
     for depth in range(2, deepest + 1):
         if _ends_repeat(pred, depth) or _ends_repeat(gt, depth):
-            continue
+            continue  # not unique, as a/b of x/a/b and y/a/b
         # Ids of files in subfolders, such as SEQUENCE/FRAME
         pred_frames = {file.end(depth) for file in pred if len(file.parts) > 1}
         gt_frames = {file.end(depth) for file in gt if len(file.parts) > 1}
-        split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
-        shared = pred_frames & gt_frames if pred else split_frames
-        if shared and (split_frames or not both_several):
+        # Those that the split lists. A line that is only a folder may be an image, and lists none
+        listed_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
+        shared = pred_frames & gt_frames if pred else listed_frames
+        if shared and (listed_frames or not both_several):
             return depth
-        if shared and lines is None:  # FOLDER/NAME may be a frame, or a file of the image FOLDER
+        if shared and lines is None:  # a frame, or a file of the image FOLDER
             frame = min(shared)
             raise PairingError(
                 f"{show(gt[0].root)}: {frame} may be a frame of a sequence, or one of several "
@@ -454,10 +430,11 @@ def _find_depth(
                 f"{frame.split('/')[-2]} (images)"
             )
     if sequences and len({file.path.parent for file in gt}) > 1:
+        examples = [files[0].end(2) for files in (gt, pred) if files]  # FOLDER/NAME of each side
         raise PairingError(
             f"{show(gt[0].root)}: several folders, expected predictions with the same names of "
             "folders and files, SEQUENCE/FRAME",
-            fix=[" beside ".join(files[0].end(2) for files in (gt, pred) if files)],
+            fix=[" beside ".join(examples)],
         )
     return 1
 
@@ -473,13 +450,16 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     A line may have more leading folders than an id, or fewer, but at least one; a file suffix is
     ignored. If `of_folders` is True, a line may also name a sequence, which means all its frames. A
     line that fits none of the known `ids` is returned as an id, to be reported as missing later.
+
+    >>> sorted(_resolve_split(["data/a/0.png", "b"], ["a/0", "a/1", "b/0", "b/1"]))
+    ['a/0', 'b/0', 'b/1']
     """
     # End of an id -> ids. The id "a/b/c" has the ends "a/b/c" and "b/c" (a frame "c" alone could be
     # of any sequence) and, with `of_folders`, those of its sequence, "a/b" and "b"
     ids_of_end: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
-        for k in range(len(parts) - 1):
+        for k in range(len(parts) - 1):  # the end begins at the folder `k`
             ids_of_end.setdefault("/".join(parts[k:]), set()).add(image_id)
             if of_folders:
                 ids_of_end.setdefault("/".join(parts[k:-1]), set()).add(image_id)
@@ -505,46 +485,65 @@ def _select_files(
 ) -> FilesOfSide:
     """Select the files of the wanted images on one side, and collect the ambiguous ids.
 
+    An arrangement takes the image id from a path: ID.png (ONE), ID_1.png (NUMBERED), ID_gt1.png
+    (WORDED) or ID/NAME.png (FOLDERS).
+
     - groups_by_rule: arrangement -> image id -> files; those under `arrangement` are selected
     - roots: the searched folders, several if each class has one
     - wanted: the ids of the split; None keeps all
     - other_ids, other_names: the ids and the file names of the other side
     - may_be_frames: True if several files of an image may instead be video frames
 
-    An id is ambiguous in two cases:
+    An id is ambiguous in three cases:
 
-    - A left-over file may be one more annotation of the image. Its own id is not in the split
-      (without a split: on the other side), and the other side has no file of its name, but another
-      arrangement gives it this id. Under ID_1 and ID_gt1, ID_bob is also such a file of ID.
+    - A left-over file may be one more annotation of the image (see `_possible_owners`).
     - Several files of the image (per class) do not form one series, such as ID_1, ID_2 .. in one
-      folder. Or they may be frames and look like frames: a number has leading zeros, or all numbers
+      folder.
+    - Several files may be frames and look like frames: a number has leading zeros, or all numbers
       of this side exceed 1.
     """
+    groups = groups_by_rule[arrangement]
     known = other_ids if wanted is None else wanted
-    doubtful_ids = set[str]()  # ids to which a left-over file may belong
+    left_over: list[_File] = []  # files without an image, and without a file of this name opposite
     paths: Files = {}
     endings_by_id: dict[str, list[_Ending]] = {}  # of images with several files
-    for image_id, files in sorted(groups_by_rule[arrangement].items()):
-        for file in files if image_id not in known else ():
-            name = file.parts[-1]
-            if name not in other_names:
-                doubtful_ids |= {rule.id_in(file.parts) for rule in groups_by_rule}
-                # The start of the name up to each separator: "a_b" and "a" of "a_b_bob"
-                if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
-                    doubtful_ids |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}
+    for image_id, files in sorted(groups.items()):
+        if image_id not in known:
+            left_over += [file for file in files if file.parts[-1] not in other_names]
         if wanted is None or image_id in wanted:
             paths[image_id] = [file.path for file in files]
-            if [file.root for file in files] != roots:  # not one file, or one for each class
+            has_one_each = [file.root for file in files] == roots  # one file, or one for each class
+            if not has_one_each:
                 endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in files]
+    ambiguous = set[str]()
+    for file in left_over:
+        ambiguous |= _possible_owners(file, groups_by_rule, arrangement)
+    ambiguous = ambiguous.intersection(known, paths)
+    # The numbers in ID_1, ID_2 ..; annotators are numbered from 0 or 1, and frames from anywhere
     numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
-    start_above_1 = min(numbers, default=0) > 1  # -1, of an ending without a number, is left out
-    ambiguous = doubtful_ids.intersection(known, paths)
+    start_above_1 = min(numbers, default=0) > 1
     for image_id, endings in endings_by_id.items():
-        look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)
+        look_like_frames = start_above_1 or any(ending.has_leading_zeros for ending in endings)
+        # All files have the same `series`, and not (), which stands for none
         is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
         if not is_series or (may_be_frames and look_like_frames):
             ambiguous.add(image_id)
     return FilesOfSide(paths, ambiguous)
+
+
+def _possible_owners(
+    file: _File, rules: Iterable[Arrangement], arrangement: Arrangement
+) -> set[str]:
+    """Return the ids of the images to which a left-over file may belong, perhaps as an annotation.
+
+    Any of the `rules` may give its image id. If the files of this side are named ID_1 or ID_gt1,
+    the id may also be any start of its name: "a" and "a_b" of "a_b_bob".
+    """
+    owners = {rule.id_in(file.parts) for rule in rules}
+    if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
+        name = file.parts[-1]
+        owners |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
+    return owners
 
 
 class _Ending(NamedTuple):
@@ -557,7 +556,8 @@ class _Ending(NamedTuple):
     # Folder, suffix and word (such as "_gt"), the same within a series; () if there is no series
     series: tuple[object, ...]
     number: int  # the number in "_1"; -1 for all others: "_gt1", ID/NAME and ANNOTATOR/ID.seg
-    is_frame: bool  # True if the number has leading zeros, like many numbers of video frames
+    # True for a number like 001, as many video frames have it; in a folder per image also for 01
+    has_leading_zeros: bool
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
@@ -568,13 +568,16 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
     """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
-        return _Ending((folder, suffix), -1, is_frame=_FRAME_IN_FOLDER.search(name) is not None)
-    if arrangement is Arrangement.ONE:  # a series only as ANNOTATOR/ID.seg
-        return _Ending((folder.parent, suffix) if suffix == ".seg" else (), -1, is_frame=False)
+        has_zeros = _ZEROS_IN_FOLDER.search(name) is not None
+        return _Ending((folder, suffix), -1, has_zeros)
+    if arrangement is Arrangement.ONE:  # files of one name in several folders
+        is_bsds300 = suffix == ".seg"  # ANNOTATOR/ID.seg, the only such files that are a series
+        return _Ending((folder.parent, suffix) if is_bsds300 else (), -1, has_leading_zeros=False)
+    # ID_1 or ID_gt1, of which the ending "_1" or "_gt1" is left, or ID alone
     ending = name.removeprefix(image_id)
-    word = ending.rstrip("0123456789")
-    number = int(ending[1:]) if len(word) == 1 else -1
-    return _Ending((folder, suffix, word), number, _FRAME_BESIDE.search(ending) is not None)
+    word = ending.rstrip("0123456789")  # "_" or "_gt"
+    number = int(ending.removeprefix(word)) if word in ("_", ".", "-") else -1
+    return _Ending((folder, suffix, word), number, _ZEROS_BESIDE.search(ending) is not None)
 
 
 def read_split(path: PathLike) -> list[str]:
