@@ -76,7 +76,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     p, r = check_columns("share", precision=p, recall=r)
     if r.size == 0:
         return 0.0
-    if rule == "bsds":  # the rule needs no thresholds: number the points instead
+    if rule == "bsds":  # the default of `area`. It needs no thresholds: number the points instead
         return float(area(PRCurve(np.arange(r.size, dtype=np.float64), p, r)))
     if r[0] > r[-1]:
         p, r = p[::-1], r[::-1]
@@ -86,7 +86,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         return trapezoids(r, p)
     if rule == "step":
         return float(np.sum(np.diff(r, prepend=0) * p))
-    if rule == "davis-goadrich":
+    if rule == "davis-goadrich":  # counts are linear between the points
         return _count_linear_area(p, r)
     recall_levels = np.arange(11) / 10 if rule == "11-point" else np.arange(101) / 100
     return float(largest_precision_from(p, r, recall_levels).mean())
@@ -357,23 +357,27 @@ def point_areas(
 
     The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
     2 with areas under the ROC curve. In each row, `name` is the area ("11-point"), `value` its
-    value, and `rule` how it is computed ("mean of 11 recall levels").
+    value, and `rule` how it is computed ("mean of 11 recall levels"). The fields `ties` and `start`
+    are "-", because they describe how samples are ranked, and here are none.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    hull = roc_convex_hull(fps / n, tps / p)  # its corners, fpr and tpr
+    # Two areas with counts linear between points: of the given points, and of the corners of their
+    # convex hull in ROC space, which mixtures of two classifiers can achieve
+    count_linear = davis_goadrich_area(tps, fps, p)
+    hull = roc_convex_hull(fps / n, tps / p)
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
-    whole_tp = interpolate_pr(tps, fps, p)  # PR points, with one at each whole TP
+    whole_tp_points = interpolate_pr(tps, fps, p)  # precision and recall, at each whole TP too
     has_predictions = tps + fps > 0  # where precision is defined
     given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
     auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
     # Name, rule and value of each area
     pr_areas = [
-        ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(tps, fps, p)),
+        ("Davis-Goadrich, count-linear", "closed form", count_linear),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
         ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator),
-        ("step at each whole TP", "step", auc_pr(*whole_tp, rule="step")),
+        ("step at each whole TP", "step", auc_pr(*whole_tp_points, rule="step")),
         ("straight lines", "trapezoid", auc_pr(*given_points, rule="trapezoid")),
         ("step", "step", auc_pr(*given_points, rule="step")),
         ("11-point", "mean of 11 recall levels", auc_pr(*given_points, rule="11-point")),
@@ -397,8 +401,9 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
 
     Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
     positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
-    if one is outside [0, 1]. Without negatives, ROC areas are NaN, and PR areas that need both
-    totals are 1.
+    if one is outside [0, 1]. Without negatives, ROC areas are NaN. Two PR areas, of the ROC hull
+    and of AUCCalculator, are computed from rates, which need negatives; without them they are 1,
+    as precision is 1 everywhere.
     """
     merged = rank(samples, "merge")  # counts at each distinct score
     p, n = merged.positives, merged.negatives
@@ -419,16 +424,17 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     areas["VLFeat ap_interp_11"] = vlfeat_curve.ap_11  # mean over 11 recall levels
     areas["VLFeat roc auc"] = roc_from_ranking(each_sample).auc
     areas |= _development_kit_areas(samples)
-    achievable = auccalculator = 1.0  # without negatives, precision is 1 everywhere
+    achievable = auccalculator = 1.0
     if n:
-        # By mixing the classifiers at two thresholds at random: the convex hull in ROC space
+        # The convex hull in ROC space: a random mixture of two classifiers achieves its edges
         achievable = auc_pr(*achievable_pr(merged.fp / n, merged.tp / p, p, n))
         auccalculator = auccalculator_areas(merged.tp, merged.fp, p, n).pr
+    # With counts linear between points
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     areas["Davis-Goadrich, achievable (ROC hull)"] = achievable
     areas["AUCCalculator"] = auccalculator
     if _is_in_unit_range(samples.scores):
-        thresholds = np.array(even_thresholds(99))
+        thresholds = np.array(even_thresholds(99))  # 0.01, 0.02 .. 0.99
         precision, recall = _pr_at_thresholds(merged, thresholds)
         areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, precision, recall))
     return {name: float(value) for name, value in areas.items()}
@@ -464,13 +470,15 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 def _development_kit_areas(samples: Samples) -> dict[str, float]:
     """Compute average precision as the PASCAL VOC and COCO development kits do.
 
-    At least one sample must be positive.
+    The kits have one point per sample, of which at least one must be positive, in the order of
+    falling scores. A score of -inf ranks last. The point without predictions is no point of theirs.
     """
-    ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
-    tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
+    ranking = rank(samples, "sample", include_inf=True)
+    tp, fp = ranking.tp[1:], ranking.fp[1:]
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
     envelope = np.maximum.accumulate(precision[::-1])[::-1]  # the largest precision from here on
-    levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently from i/100
+    # COCO's levels. Ten of them differ from i/100 in the last bit, which decides at equal recalls
+    levels = np.linspace(0, 1, 101)
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
         "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),

@@ -167,8 +167,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
     A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4).
-    Leading points with TP = FP = 0 get the precision of the next point, which is the limit of
-    precision along the line. If there is no next point, they get 1.
+    Points with TP = FP = 0 come first, and have no precision (0/0). They get that of the next
+    point, which is the limit of precision along the line to it, or 1 if there is no next point.
 
     Parameters
     ----------
@@ -188,10 +188,10 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
     total = above_zero(positives, "positives")
-    tps, fps = insert_whole_tp(tp, fp)
+    tps, fps = insert_whole_tp(tp, fp)  # also checks the counts
     if tps.size == 0:
         return PRPoints(tps, fps)
-    refuse_small_total(tps[-1], total, "positives")
+    refuse_small_total(tps[-1], total, "positives")  # recall would exceed 1
     predicted = tps + fps
     precision = ratio(tps, predicted)
     n_without_predictions = int(np.count_nonzero(predicted == 0))  # these come first
@@ -330,13 +330,14 @@ def crossings(
     >>> crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
+    # The curves as polylines, on which x is FPR or recall. The height is TPR or precision, but
+    # -FP/P for lines="counts" in PR space, so that segments are straight, and higher is better
     x, height = _crossings_of_heights(_heights(a, b, space, within, lines))
     if space == "roc":
         return ROCPoints(fpr=x, tpr=height)
     if lines == "straight":
         return PRPoints(precision=height, recall=x)
-    # x is TP/P and the height is -FP/P, so that precision is x / (x - height)
-    return PRPoints(precision=x / (x - height), recall=x)
+    return PRPoints(precision=x / (x - height), recall=x)  # TP / (TP + FP), where x is TP/P
 
 
 class _Heights(NamedTuple):
@@ -358,8 +359,9 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
     """Return the points at which two polylines cross, from left to right.
 
     They cross where the difference of their heights changes its sign from one nonzero entry of
-    `heights` to the next. Between two entries both are straight. If the polylines are equal between
-    the nonzero entries, the first point at which they are equal is the crossing.
+    `heights` to the next. Between two entries both are straight, and two entries with equal x are
+    left and right of a vertical line. If the polylines are equal between the nonzero entries, the
+    first point at which they are equal is the crossing.
     """
     x, height_a, height_b, difference = heights
     sign = np.sign(difference)
@@ -370,8 +372,9 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
         if j > i + 1:  # the polylines are equal between i and j
             crossing_points.append((x[i + 1], height_a[i + 1]))
         elif x[i] == x[j]:
-            # A line is vertical at this x, and passes the other on its way. If it rises, it comes
-            # from below, so the other has the larger of the heights at i
+            # A line is vertical at this x, and passes the other at the other's height. If a rises
+            # from 1 to 5 past b at 3, this is the larger of the heights at i, max(1, 3); if a falls
+            # from 5 to 1, it is the smaller one, min(5, 3)
             falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
             meeting_height = min if falls else max
             crossing_points.append((x[i], meeting_height(height_a[i], height_b[i])))
@@ -389,7 +392,10 @@ def _heights(
 
     x is FPR or recall, and `within` is its range. In PR space the range ends where the shorter
     curve ends, and `lines` tells how points are joined: with "counts" that change linearly, or by
-    "straight" lines. A difference of the heights that is within rounding becomes 0.
+    "straight" lines. A difference within rounding (`_TOLERANCE` times the largest height) is 0.
+
+    The n positions x have a height just left and just right of them, as a line may be vertical
+    there, except that nothing is needed left of the first and right of the last: 2n - 2 entries.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -401,7 +407,6 @@ def _heights(
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
-    # A line may be vertical at a position, so there is a height left and one right of each
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
     largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
@@ -435,7 +440,8 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
       replaced by one point, with the precision at the next higher recall.
     - In PR space with lines="counts", TP and FP are interpolated linearly instead of precision. x
       is recall, which is TP/P for P positives, and y is -FP/P: straight lines are then linear in
-      the counts, and fewer false positives are higher. Points with recall 0 are replaced by (0, 0).
+      the counts, and fewer false positives are higher. Points with recall 0 are replaced by (0, 0),
+      no predictions: from there on, precision is constant up to the first point.
 
     End points that are undefined (NaN, from a conversion to this space) are dropped with a warning.
     """
@@ -464,6 +470,7 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
         else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
             y = np.r_[0, -x * (1 / y - 1)]
         x = np.r_[0, x]
-    if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0
+    # x starts at 0. An FPR above 1 falls to the added point at 1
+    if (np.diff(x) < 0).any() or x[-1] > 1:
         raise DataError(f"{x_name}: expected 0..1, not turning back")
     return _Polyline(x, y)

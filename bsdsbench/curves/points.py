@@ -181,7 +181,7 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     """Convert a curve to an object that has the two rates of the given axes.
 
     "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR. The points of the
-    returned object are in the order in which a line joins them.
+    returned object are in the order in which a line joins them. The kinds of curves are:
 
     - PRResult and ROCResult, of labels and scores, have counts and can be converted to each other.
     - CurvePoints have the rates of both spaces; precision is unknown if a class total is.
@@ -189,7 +189,7 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
       boundary benchmark, have no number of negatives, and so no FPR.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
-    class totals that it does not have.
+    class totals that it does not have: PRPoints and PRCurve on "roc" axes, ROCPoints on "pr" axes.
     """
     if isinstance(curve, PRResult | ROCResult):
         curve = along_curve(curve)  # by descending threshold
@@ -198,8 +198,8 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
         # The counts of the curve, from which the other kind of curve is computed
         ranking = Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
         return pr_from_ranking(ranking) if axes == "pr" else roc_from_ranking(ranking)
-    if axes != "pr":
-        return points_of(curve)
+    if axes != "pr":  # TPR and FPR
+        return points_of(curve)  # raises if there is no FPR
     if isinstance(curve, PRPoints):
         return _from_pr_points(curve)  # CurvePoints, with NaN for what is unknown
     if isinstance(curve, PRCurve):
@@ -275,9 +275,10 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
     The result has `relation` ("first", "second", "neither" or "equal": the curve that is above the
-    other) and `places` (the crossings). If axes="pr" and the class totals of the curves differ,
-    the curves are compared in PR space, otherwise in ROC space, extended to (0, 0) and (1, 1). With
-    equal totals, both give the same relation (Davis and Goadrich 2006, theorem 3.2).
+    other) and `places` (the crossings). The curves are compared in ROC space, extended to (0, 0)
+    and (1, 1). If both have the same numbers of positives and of negatives, the relation in PR
+    space is the same (Davis and Goadrich 2006, theorem 3.2). If they differ, it need not be, so
+    axes="pr" then compares the curves in PR space. FPR is unknown at crossings computed there.
 
     Examples
     --------
@@ -295,7 +296,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
         return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
     pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
     precision, recall = crossings(pr_a, pr_b, space="pr")
-    places = _from_pr_points(PRPoints(precision, recall))  # FPR is unknown
+    places = _from_pr_points(PRPoints(precision, recall))  # with FPR and totals NaN
     return Meeting(relation(pr_a, pr_b, space="pr"), places)
 
 

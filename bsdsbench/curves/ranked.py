@@ -219,7 +219,8 @@ def roc(
     Parameters
     ----------
     labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample; how labels are read.
+        The samples; a point per distinct score ("merge") or per sample in the given order; which
+        labels are positive, such as those above 0 ("sign").
     plot : str
         Axes of the plot, x before y. They also decide which area is computed:
 
@@ -230,7 +231,8 @@ def roc(
 
         VLFeat has "fptp", "tntp", "tptn" and "fpfn". A curve that ends early is not extended.
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        Class totals to use; whether scores of -inf count; True for arrays in input order.
+        Class totals, if they exceed the samples; False if samples with score -inf are never
+        retrieved; True for arrays in the order of the samples, not by descending threshold.
 
     Examples
     --------
@@ -261,9 +263,11 @@ def det(
     Parameters
     ----------
     labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample; how labels are read.
+        The samples; a point per distinct score ("merge") or per sample in the given order; which
+        labels are positive, such as those above 0 ("sign").
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        Class totals to use; whether scores of -inf count; True for arrays in input order.
+        Class totals, if they exceed the samples; False if samples with score -inf are never
+        retrieved; True for arrays in the order of the samples, not by descending threshold.
 
     Examples
     --------
@@ -291,14 +295,14 @@ def pr_from_ranking(
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
-    recall = _rate(ranking, tp, p)
+    recall = _rate(ranking, tp, p)  # tp / p
     precision = _precision(ranking, tp, prior)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan
     if p:
         auc = trapezoids(recall, precision)
-        ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
+        ap = float(np.sum(np.diff(tp) * precision[1:]) / p)  # the rise of recall, times precision
         ap_11 = _eleven_point_ap(ranking.tp, precision, p)
     share_of_positives = p / (p + n) if p + n else np.nan
     chance = share_of_positives if prior is None else float(prior)
@@ -309,16 +313,18 @@ def pr_from_ranking(
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
 
-    The points are sorted by ascending recall. A level that the curve does not reach counts as 0.
+    tp, precision (K,): at points in order of ascending TP, and so of ascending recall. A level that
+    no point reaches counts as 0.
     """
     # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
     # ensures that no level is missed by rounding errors; -(-a // b) rounds up
     smallest_tp = -(-np.arange(11) * positives // 10)
-    first_point = np.searchsorted(tp, smallest_tp)  # that reaches each level
+    first_point = np.searchsorted(tp, smallest_tp)  # of each level, with TP at or above it; K: none
     first_point = first_point[first_point < tp.size]
     largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
     largest_at_levels = largest_from[first_point]
-    return float(largest_at_levels[::-1].sum() / 11)  # summed from high to low recall
+    # From high to low recall: in another order, the last bit of the sum could differ
+    return float(largest_at_levels[::-1].sum() / 11)
 
 
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
@@ -343,7 +349,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
-    if ranking.ties == "sample":  # VLFeat raises both to at least 1e-10, so that 0/0 becomes 1
+    if ranking.ties == "sample":  # VLFeat's rule, so with its floor of 1e-10: 0/0 becomes 1
         return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
     n_without_predictions = np.searchsorted(predicted, 0, "right")  # these points come first
     with np.errstate(invalid="ignore"):
@@ -406,7 +412,8 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
     Neither class may be missing. The rate on the y axis decides the area: of TPR or FNR as FPR
     rises, or of FPR or TNR as TPR rises. All four follow from the area under the points (FP, TP),
-    which is summed in integers, so that nothing is rounded before the final divisions.
+    which is summed in integers, so that nothing is rounded before the final divisions. Divided by P
+    N (numbers of positives and negatives), it is the area under the rates.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
@@ -415,16 +422,16 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
     fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
     tp = ranking.tp.astype(integer, copy=False)
     # Twice the area under (FP, TP) by the trapezoidal rule. With ties="sample", TP and FP never
-    # rise together, so the trapezoids are VLFeat's rectangles.
+    # rise together, so each trapezoid is a rectangle, as VLFeat sums them
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
     area_of_tpr = twice_area / (2 * p * n)
     # To the left of the curve, along TPR: the rest of the rectangle from (0, 0) to the last point
     area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
     area_by_rate_of_y = {
         "tp": area_of_tpr,
-        "fn": last_fp / n - area_of_tpr,  # FNR = 1 - TPR, from FPR 0 to the last FPR
-        "tn": last_tp / p - area_of_fpr,
         "fp": area_of_fpr,
+        "fn": last_fp / n - area_of_tpr,  # of FNR = 1 - TPR, from FPR 0 to the last FPR
+        "tn": last_tp / p - area_of_fpr,  # of TNR = 1 - FPR, from TPR 0 to the last TPR
     }
     y_rate = plot[2:]
     return area_by_rate_of_y[y_rate]

@@ -93,7 +93,8 @@ def delong(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
     # For both scores, the fraction of the negatives that score below each positive, (2, positives),
-    # and of the positives that score above each negative, (2, negatives). An area is their mean
+    # and of the positives that score above each negative, (2, negatives). The area is the mean of
+    # either, as both are the share of correctly ordered pairs
     placements = [_place_samples(s[positive], s[negative]) for _, _, s in samples]
     above = np.array([placed.above for placed in placements])
     below = np.array([placed.below for placed in placements])
@@ -171,10 +172,12 @@ def _clustered_covariance(
         raise DataError(f"clusters: shape {numbers.shape}, expected {positive.shape}")
     positive_clusters, negative_clusters = numbers[positive], numbers[negative]
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
-    # Summed in each cluster, (2, n_clusters): samples of a cluster are not independent
+    # For both scores, the deviations from the mean, summed in each cluster (as its samples are not
+    # independent) and divided by the number of positives or negatives, (2, n_clusters)
     positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
     negatives = _deviations_in_clusters(below, negative_clusters, n_clusters)
-    # The factors n / (n - 1) for n clusters, which make the estimates unbiased
+    # The factors n / (n - 1) for n clusters (with positives, with negatives, with either), which
+    # make the estimates unbiased
     factor_p, factor_n = _unbiased_factor(positive_clusters), _unbiased_factor(negative_clusters)
     factor_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
     within_classes = factor_p * (positives @ positives.T) + factor_n * (negatives @ negatives.T)

@@ -37,16 +37,18 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 
     Raises ShapeError if the sizes, or the shapes of maps, differ. Raises DataError if a value is
     NaN or not a number, if the labels do not fit `reading` or are one-hot, or if the absolute value
-    of an integer score exceeds 2**53. Labels (n, C) are one-hot if C is 2 or the scores are
-    probabilities of C classes.
+    of an integer score exceeds 2**53. Labels (n, C) are one-hot if each row sums to 1, and C is 2
+    or the scores are probabilities of C classes. A single row of two labels is not checked.
     """
     table, probabilities = given_array(labels, "labels"), given_array(scores, "scores")
-    if table.ndim == 2 < table.size and table.shape[1] > 1 and (table.sum(axis=1) == 1).all():
+    is_table = table.ndim == 2 and table.shape[1] > 1 and table.size > 2
+    if is_table and (table.sum(axis=1) == 1).all():
         is_same_shape = probabilities.shape == table.shape
         if table.shape[1] == 2 or (is_same_shape and np.allclose(probabilities.sum(axis=1), 1)):
             has = f"labels: one-hot, of shape {table.shape}"
             fix = "labels[:, 1] and scores[:, 1] for class 1"
             raise DataError(f"{has}, expected one per sample", fix=fix)
+    # Axes of length 1 do not matter, and a flat array fits a map of its size; two maps must agree
     axes, other_axes = ([n for n in a.shape if n > 1] for a in (table, probabilities))
     if axes != other_axes and min(len(axes), len(other_axes)) > 1:  # such as a transposed map
         has = f"labels: shape {table.shape}, scores: shape {probabilities.shape}"
@@ -233,10 +235,12 @@ def rank(
         equal scores in input order.
     include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : if True, set `point_of_sample`: for each sample, in input order, the index of the
-        first point at which it is predicted positive, or -1 if it never is
-    num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
-        below the number of samples raises DataError.
+    stable : VLFeat's name for arrays in input order. If True, set `point_of_sample`: for each
+        sample, in input order, the index of the first point at which it is predicted positive, or
+        -1 if it never is
+    num_positives, num_negatives : totals of the classes for rates, such as all objects, of which
+        some have no score. They change no counts. A total below the number of samples raises
+        DataError.
     """
     positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")

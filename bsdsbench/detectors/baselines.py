@@ -33,14 +33,15 @@ _STRENGTH_SCALE = 0.35  # an edge of this strength has the value 1 - 1 / e
 def canny(image: Image) -> F8:
     """Return, for each pixel, the fraction of 24 thresholds at which the Canny detector marks it.
 
-    Hysteresis: a connected component of ridge pixels above the low threshold is marked if any of
-    its pixels reaches the high one. The ridges do not depend on the thresholds, so they are
-    computed once.
+    Hysteresis: a connected component of ridge pixels above the low threshold, 0.4 of the high one,
+    is marked if any of its pixels reaches the high one. The ridges do not depend on the thresholds,
+    so they are computed once.
     """
     gray = color.rgb2gray(image)
     sigma = _CANNY_SIGMA
     mode = "constant"  # border mode, set because scikit-image will change its default
-    # Divide by the filter's weight inside the image, because pixels outside are taken as 0
+    # The gradient strength as in `feature.canny`, which returns the ridges alone. Divide by the
+    # filter's weight inside the image, because pixels outside are taken as 0
     inside = ndi.gaussian_filter(np.ones(gray.shape), sigma, mode=mode) + np.finfo(float).eps
     smooth = ndi.gaussian_filter(gray, sigma, mode=mode) / inside
     strength = np.hypot(ndi.sobel(smooth, axis=0), ndi.sobel(smooth, axis=1))

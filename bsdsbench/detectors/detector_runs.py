@@ -179,11 +179,13 @@ def run(
         raise DataError("no folder for the maps is given", fix=Setting("out", "OUT"))
     if plan.fresh and plan.resume:
         raise DataError("fresh and resume: expected only one of them")
+    # Refuse an `out` inside an input folder, where its maps would be read as images
     plan.refuse_out_in(images=images, **({} if gt is None else {"gt": gt}))
     out = plan.out.resolve()
+    # Images on which the detector fails have no map, and are left out of the scores
     plan = attrs.evolve(plan, out=out, missing="skip")
     with contextlib.ExitStack() as contexts:
-        if isinstance(function, str) and ":" in function:
+        if isinstance(function, str) and ":" in function:  # load edited modules again
             contexts.enter_context(fresh_modules(function.partition(":")[0]))
         detector = _load_function(function) if isinstance(function, str) else function
         if not callable(detector):
@@ -192,7 +194,7 @@ def run(
         record = _new_record(detector, function, plan)  # the contents of run.json
         photos = _photos_of_split(images, plan.split_file)
         ids = sorted(photos)
-        number, n_shards = plan.shard
+        number, n_shards = plan.shard  # this call computes part `number`, from 1, of the images
         shard_ids = ids[number - 1 :: n_shards]
         if gt is not None:
             gt = Path(gt).resolve()
@@ -201,9 +203,9 @@ def run(
         maps = out / "maps"
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:
-            detector = plan.multi_scale.of(detector)
+            detector = plan.multi_scale.of(detector)  # averages the maps of several image sizes
         new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}  # without a kept map
-        failed = _detect(detector, new_photos, maps, record, plan)
+        failed = _detect(detector, new_photos, maps, record, plan)  # image id -> reason
         if failed and (plan.on_error == "fail" or len(failed) == len(shard_ids)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
             raise DataError("\n".join(lines), lines)
@@ -257,8 +259,8 @@ def _evaluate(
     plan: the settings of the call, such as protocol and metrics.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
-    # The files (map and ground truth) of all images of the data set, also of those without a map:
-    # missing="zero" would count these as empty maps, but they are left out of `items` below
+    # An item, the files of map and ground truth, for each image of the data set. missing="zero"
+    # includes those without a map, which would be scored as empty maps: leave them out
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
     # Describe the run, in which no image is counted so far
@@ -271,9 +273,11 @@ def _evaluate(
     number, n_shards = plan.shard
     shard = None if n_shards == 1 else f"{number}/{n_shards}"
     empty_run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
+    # The origin of the scores (provenance) includes the detector; `failed` is shown beside them
     empty_run = empty_run.with_provenance(detector=ReadOnlyDict(about_detector), shard=shard)
     empty_run = replace(empty_run, failed=detected.failed)
-    # Count the images. `items` are those of the shard, so no shard of them must be selected again
+    # Count the images. `items` are those of the shard alone: (1, 1), the only part of one, keeps
+    # `run_source` from selecting a shard of them again
     return run_source(items, attrs.evolve(plan, shard=(1, 1)), empty_run)
 
 
@@ -336,13 +340,14 @@ def _detect(
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = _reason_of(error)
             else:
-                record.kind = record.kind or file.kind
+                record.kind = record.kind or file.kind  # that of the first map, or of kept maps
                 if file.kind != record.kind:
                     kinds = "both soft maps and labels"
                     raise DataError(f"the function returned {kinds}, expected one kind")
                 if time.monotonic() - last_save > _SAVE_INTERVAL:  # also before the first map
                     record.save(maps)
                     last_save = time.monotonic()
+                # durable=False: to flush every map to the disk is slow
                 write_atomic(maps / f"{image_id}{file.suffix}", file.content, durable=False)
                 record.milliseconds[image_id] = round(1000 * seconds, 3)
             if plan.progress:
@@ -350,6 +355,7 @@ def _detect(
     except KeyboardInterrupt:
         fix = Setting("resume", True, "goes on with them")
         advice = f"{len(maps_in(maps))} maps are kept in {show(maps)}"
+        # With the advice as its argument, which the command line prints; it remains an interrupt
         raise KeyboardInterrupt(Problem(has=advice, fix=(fix,))) from None
     finally:
         record.save(maps)
@@ -389,9 +395,10 @@ def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` again, so that edits take effect.
 
     The current folder is searched first, and no bytecode is written. If the module belongs to a
-    package in the current folder, all modules of this package are loaded again; installed modules
-    never are. On exit, modules of the current folder are removed from sys.modules and the earlier
-    ones are put back, so that another folder may have a module of the same name.
+    package in the current folder, all modules of this package are loaded again. Installed modules,
+    the standard library and bsdsbench never are. On exit, modules of the current folder are removed
+    from sys.modules and the earlier ones are put back, so that another folder may have a module of
+    the same name.
     """
     folder = Path.cwd()
 
@@ -416,6 +423,7 @@ def fresh_modules(name: str) -> Iterator[None]:
         sys.dont_write_bytecode = old_dont_write_bytecode
         for module_name, module in list(sys.modules.items()):
             is_new = module_name not in old_modules and _is_reloadable(module_name, module)
+            # Only of the current folder; modules on other paths may stay loaded
             if is_new and has_top_level(module_name.partition(".")[0]):
                 del sys.modules[module_name]
         sys.modules.update(old_modules)

@@ -56,7 +56,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     """Create or reopen the folder of a detector's maps, and return the ids of the maps it keeps.
 
     `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, their kind,
-    date and times are copied into `record` from run.json.
+    date and times are copied into `record` from run.json. Until then, `record` only describes the
+    detector: its function and the file of this, the user's tag, the image scales it averages.
 
     Raises DataError if the folder contains maps that bsdsbench did not write, if it contains maps
     and neither option is set, or if `resume` is set and the maps were made with a different
@@ -84,7 +85,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     different = [key for key in identifying if earlier.get(key) != getattr(record, key)]
     if different:
         raise DataError(f"{holds}, expected maps of the same {' and '.join(different)} to resume")
-    if record.file and earlier.get("file") not in (None, record.file):
+    earlier_file = earlier.get("file")  # name and hash; None if it was not recorded
+    if record.file and earlier_file not in (None, record.file):
         edited = f"{holds}; {record.file['name']} has changed since"
         warn(InputWarning(edited, fix=Setting("fresh", True, "replaces them")))
     kept_ids = {path.stem for path in present}
@@ -162,8 +164,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 def _changes_at_most_pixels(labels: NDArray[Any]) -> bool:
     """Return True if most pixels differ from one of their four neighbours, as in a soft map.
 
-    So do those of small objects and superpixels, of which 80 % are accepted if a label has at most
-    100 pixels on average. Pixels with the lowest value, often the background, are left out.
+    An integer map like this is probably not of labels, and is refused. The limit is half of the
+    pixels. If labels have at most 100 pixels on average, as small objects and superpixels do, most
+    of their pixels are at an edge, so it is 80 %: in a 5 x 5 square, 16 of 25 pixels (64 %) are.
+    Pixels with the lowest value, often the background, are left out.
     """
     differs = np.zeros(labels.shape, bool)
     for axis in range(labels.ndim):
@@ -173,7 +177,8 @@ def _changes_at_most_pixels(labels: NDArray[Any]) -> bool:
         along_axis[1:] |= changes
     inside = labels > labels.min(initial=np.iinfo(labels.dtype).max)  # `initial` if it is empty
     n_pixels, n_labels = np.count_nonzero(inside), np.unique(labels[inside]).size
-    most = 0.8 if n_pixels <= 100 * n_labels else 0.5
+    has_small_labels = n_pixels <= 100 * n_labels
+    most = 0.8 if has_small_labels else 0.5
     return bool(np.count_nonzero(differs & inside) > most * n_pixels)
 
 

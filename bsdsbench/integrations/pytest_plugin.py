@@ -47,9 +47,11 @@ def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]
     def assert_scores(
         run: Evaluation | PathLike, baseline: PathLike, **options: Any
     ) -> GateResult | None:
+        """Fail if a score of `run` is below that in `baseline`, relative to the test's folder."""
         __tracebackhide__ = True  # a failure points to the line of the test
+        # `request` is the test that asked for the fixture
         if request.config.getoption("--bsdsbench-update"):
-            options = {"update": True}
+            options = {"update": True}  # write the baseline; options of a comparison are not needed
         return gate.assert_scores(run, Path(request.path).parent / baseline, **options)
 
     return assert_scores

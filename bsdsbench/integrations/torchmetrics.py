@@ -78,9 +78,10 @@ class BenchmarkMetric(Metric):
         groups, group_by : columns that group the images, or an expression for their ids
         """
         super().__init__(**options)
-        settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
-        keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
-        self.plan = make_plan(keywords, protocol, metrics)  # checked, with the defaults filled in
+        unchecked: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
+        keywords = RunKeywords(on_error="skip", group_by=group_by, **unchecked)
+        # The settings of all updates, checked, and with the defaults of the first metric filled in
+        self.plan = make_plan(keywords, protocol, metrics)
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
@@ -90,10 +91,11 @@ class BenchmarkMetric(Metric):
         # A list of tensors, one per image, which torchmetrics concatenates over ranks
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
-        # A MetricCollection updates only one of several metrics with equal states. The states of
-        # two protocols can be equal at first, if no image of the first batch is counted
-        settings = zlib.crc32(repr((self.protocol, self.metrics)).encode())
-        self.add_state("settings", default=torch.tensor(settings), dist_reduce_fx="max")
+        # torchmetrics' MetricCollection takes metrics with equal states after the first batch for
+        # the same metric, and updates only one of them. `counts` of different protocols are both
+        # empty if no image of the batch is counted, so a hash of the settings is a state too
+        settings_hash = zlib.crc32(repr((self.protocol, self.metrics)).encode())
+        self.add_state("settings", default=torch.tensor(settings_hash), dist_reduce_fx="max")
 
     @property
     def dtype(self) -> torch.dtype:
@@ -113,7 +115,9 @@ class BenchmarkMetric(Metric):
         used for a different image, DataError is raised and nothing is added.
         """
         records = image_records(pred, gts, image_id, groups, self.plan)  # the counts of each image
-        if image_id is None:  # `evaluation` numbers the images without an id
+        if image_id is None:
+            # `evaluation` numbers these images, once those of all ranks are there: drop the numbers
+            # that they have within this update
             records = [replace(record, image_id="") for record in records]
         else:
             seen = dict(self._seen)
@@ -135,19 +139,21 @@ class BenchmarkMetric(Metric):
         DataError if there are no images, if two different images have the same id, if the values of
         all maps have no consistent interpretation, or if a metric cannot score this set of images.
         """
-        # After a reduction over ranks, torchmetrics holds one tensor instead of a list
+        # The state `counts`: packed bytes of an image in each tensor of a list. After a reduction
+        # over ranks, torchmetrics holds one tensor instead, in which they are joined
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         all_bytes = b"".join(state.cpu().numpy().tobytes() for state in states)
         records: dict[str, ImageRecord] = {}  # by image id
         for record in _unpack_all(all_bytes):
             if not record.image_id:
                 record = replace(record, image_id=numbered_id(len(records)))
+            # The same image may come again, if a sampler repeats it to fill the last batch
             first = records.setdefault(record.image_id, record)
             if not first.equals(record):
                 raise _second_image(record.image_id)
         if not records:
             raise DataError("no images yet: call update before compute")
-        warn_of_passes(records)
+        warn_of_passes(records)  # if the ground truths of numbered images repeat in the same order
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         if self._within_forward:  # the scores of one batch

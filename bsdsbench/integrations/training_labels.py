@@ -64,12 +64,14 @@ def assign(
 
     Notes
     -----
-    Costs are rounded to the larger of 2^-24 and 2^-40 times their span and the number of pixels.
-    Ties are broken by a hash of the two pixels, so the result is deterministic. It takes about 150
-    bytes of memory per boundary pixel, and up to 64 MB for candidate pairs. The GIL is released,
-    so the images of a batch can be processed in threads. Sources: Duff and Koster 2001, for the
-    sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689,
-    for such labels in training.
+    Costs become integers, and equal ones are told apart by a hash of the two pixels, so that the
+    result is deterministic. Therefore the total may exceed the least one, for each pair, by up to u
+    or 2^-24, whichever is larger, where u is 2^-40 times the range of costs times the number of
+    pixels (of 1000 pixels and costs from 0 to 100, u is 1e-7). It takes about 150 bytes of memory
+    per boundary pixel, and up to 64 MB for candidate pairs. The GIL is released, so the images of a
+    batch can be processed in threads. Sources: Duff and Koster 2001, for the sparse assignment
+    problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689, for such labels in
+    training.
 
     Examples
     --------
@@ -89,6 +91,7 @@ def assign(
     from bsdsbench.kernels.distances.limits import with_tolerance
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
+    # Slightly larger, because rounding may raise a distance that equals the radius
     radius = with_tolerance(given_number(radius, "radius", 0, MAX_PX))
     cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
     given_word(metric, "metric", _DISTANCES)

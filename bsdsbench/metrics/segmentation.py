@@ -87,8 +87,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         instances = find_instances(pred, gt, params)
         counts = _count_instances(instances, params)
         # The class of the instance in each overlap; -1 (none) indexes the appended class -1
-        pred_class = np.append(instances.pred.class_of, -1)[instances.pred.of_overlap]
-        gt_class = np.append(instances.gt.class_of, -1)[instances.gt.of_overlap]
+        pred_class = np.append(instances.pred.class_of, -1)[instances.pred.region_of_overlap]
+        gt_class = np.append(instances.gt.class_of, -1)[instances.gt.region_of_overlap]
         pixels = instances.overlaps.pixels
         if not params.classes:  # pixels of no instance are background; void pixels do not count
             pixels = np.where(instances.gt.void, 0, pixels)

@@ -173,10 +173,11 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Convert an image's arrays to `MatchCounts` if they include matches, otherwise to `Counts`.
+    """Convert an image's arrays to `MatchCounts` or to `Counts`, and check them.
 
-    `Counts` are returned unchanged. Raises DataError if the arrays have the four columns of
-    "matches" as separate arrays, as other versions store them.
+    They become `MatchCounts` if they include "thresholds" (T,) and "matches" (..., T, 4). `Counts`
+    are returned unchanged. Raises DataError if the four columns of "matches" are separate arrays,
+    such as "matched_gt", as other versions of this package store them.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -187,9 +188,10 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` from int64 or float64 arrays, without checking them.
+    """Build `Counts`, or `MatchCounts` if matches are among them, without checking the arrays.
 
-    The arrays are not copied. They are made read-only in place.
+    It is for int64 or float64 arrays that are valid anyway: stored `Counts`, or those that kernels
+    filled. They are not copied, but made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)  # without `__init__`, which copies and checks
@@ -511,7 +513,7 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
-        over = {}  # these are the scores of a class that happens to be named "over"
+        over = {}  # its values are scores, of a class that happens to be named "over"
     scores: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):

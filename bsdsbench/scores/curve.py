@@ -96,26 +96,29 @@ class PRCurve(TabularCurve):
 
         - matches: (T, 4) or (S, T, 4); columns matched_gt, total_gt, matched_pred, total_pred.
         - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true. With
-          ">=", every pixel is predicted at threshold 0, which sets `whole_image`.
+          ">=", every pixel is predicted at threshold 0, which sets `whole_image`: most AP rules
+          leave this point out.
 
-        Precision and recall with a denominator of 0 are 0.
+        Precision and recall with a denominator of 0 are 0. One AP rule replaces this precision by 1
+        at thresholds where nothing is predicted although there is ground truth (`blank`).
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
+        starts_at_zero = grid.size > 0 and bool(grid[0] == 0)
         return cls(
             thresholds=grid,
             precision=divide(matched_pred, total_pred),
             recall=divide(matched_gt, total_gt),
-            # Thresholds at which nothing is predicted, although there is ground truth
             blank=(total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True),
-            whole_image=operator == ">=" and bool((grid[:1] == 0).any()),
+            whole_image=operator == ">=" and starts_at_zero,
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
         """Return the curve with a point for threshold 0 prepended, where every pixel is predicted.
 
-        Its recall is 1. `precision` is its precision: a number, or an array (S,) for a stack of S
-        curves. If the curve already has this point, it is returned unchanged.
+        The AP rules "edter" and "step" use it. Its recall is 1. `precision` is its precision: a
+        number, or an array (S,) for a stack of S curves. `blank` marks thresholds where nothing is
+        predicted, so it is False there. A curve that already has the point is returned unchanged.
         """
         if self.whole_image:
             return self
@@ -224,10 +227,10 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
     at the thresholds. Ties go to the lowest threshold.
 
-    Segments that cannot change the result are skipped for speed. F on a segment is at most the F of
-    the larger precision and the larger recall of its ends, which may be below the maximum F at the
-    thresholds. A segment with equal ends is a single point; if the previous one is so too, both are
-    the same point. In a binary map nearly all segments are like this.
+    Segments that cannot hold the first maximum are skipped for speed. F on a segment is at most the
+    F of the larger precision and the larger recall of its ends, which may be below the maximum F at
+    the thresholds. A segment with equal ends is a single point; if the previous one is so too, both
+    are the same point, and the earlier one wins. In a binary map nearly all segments are like this.
     """
     # At both ends of each segment, (S, T - 1)
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
@@ -237,12 +240,12 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     is_point = (p0 == p1) & (r0 == r1)
     # A curve whose F is zero everywhere keeps its first segment only
     may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
-    curve, segment = np.nonzero(may_win)  # the candidates, (C,) each
+    curve, segment = np.nonzero(may_win)  # the candidates, (C,) each, by curve, then by segment
     top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
     for first in range(0, curve.size, _SEGMENTS):  # so many at a time as fit in the cache
         chunk = slice(first, first + _SEGMENTS)
         place = curve[chunk, None], segment[chunk, None]
-        # _STEPS are the fractions 0, 1/99 .. 1 of the way along a segment: (segments, 100)
+        # _STEPS are the fractions 0 (lower threshold), 1/99 .. 1 (upper one): (segments, 100)
         step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)
         step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
         step_f = harmonic_mean(step_precision, step_recall)
@@ -250,7 +253,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
     first_of_curve = np.unique(curve, return_index=True)[1]  # `curve` is sorted already
-    winners = order[first_of_curve]
+    winners = order[first_of_curve]  # the best candidate of each curve, (S,)
     return _Positions(segment[winners], weight=_STEPS[top_step[winners]])
 
 
@@ -282,11 +285,13 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
     "step" sums precision times the rise of recall. "101-point" is the mean over recalls 0, 0.01 ..
     1 of the largest precision from there on. The others sum the linearly interpolated precision at
-    these recalls, times 0.01; they differ in the points that they use.
+    these recalls, times 0.01. Between them they differ in the points that they use, such as added
+    or moved ends of the curve, and in which of several points with equal recall comes first.
 
-    The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, for
-    "seism" the thresholds at which nothing is predicted (`blank`). It is 0 if the curve has no
-    points, or fewer than two distinct recalls to interpolate.
+    The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, where
+    every pixel is predicted (`whole_image`), for "seism" the thresholds at which nothing is
+    predicted (`blank`). It is 0 if the curve has no points, or fewer than two distinct recalls to
+    interpolate.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -299,7 +304,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    recall, precision = _points_by_recall(curve, rule)
+    recall, precision = _points_by_recall(curve, rule)  # (S, points) each, by rising recall
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at each level, (S, 101)
@@ -326,13 +331,15 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
     - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
 
+    Each rule does what the program does whose published numbers it reproduces.
+
     Returns float64 (2, S, points): recall and precision.
     """
     leaves_out_first = curve.whole_image and rule not in ("edter", "step")
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
     recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]
-    if rule in ("sbd", "step"):
+    if rule in ("sbd", "step"):  # by descending threshold; the stable sort below keeps this order
         recall, precision = recall[:, ::-1], precision[:, ::-1]
     elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
@@ -340,7 +347,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     elif rule == "seism" and curve.blank is not None:
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Stable: of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
+    # Of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
     order = recall.argsort(axis=1, kind="stable")
     return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
@@ -351,7 +358,8 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     Most AP rules take precision as 0 below the smallest recall (those of NOTHING_BELOW), which
     lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and for
     comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
-    is NaN are left out.
+    is NaN are left out. So are curves that the rule "seism" extends to recall 0: it moves a
+    threshold at which nothing is predicted (`blank`) to recall 0 and precision 1.
 
     curves: name -> curve; an empty name is not printed.
     rule: the AP rule of the curves.
@@ -361,9 +369,8 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     starts, areas = list[str](), list[str]()
     for name, curve in curves.items():
         start = float(curve.recall.min(initial=1.0))
-        # The rule seism moves thresholds without any predicted pixel (`blank`) to recall 0
-        has_blank = rule == "seism" and curve.blank is not None and curve.blank.any()
-        if start <= LATE_START or has_blank or np.isnan(average_precision(curve, rule)):
+        is_extended = rule == "seism" and curve.blank is not None and curve.blank.any()
+        if start <= LATE_START or is_extended or np.isnan(average_precision(curve, rule)):
             continue
         starts.append(f"{start:.2f} ({name})" if name else f"{start:.2f}")
         areas.append(f"{float(area(curve, 'endpoints')):.3f}")
@@ -391,14 +398,16 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
 
-    # Interpolate between the lowest threshold from precision 0.5 on, and the one before
+    # Interpolate between the lowest threshold from precision 0.5 on, and the one before. If there
+    # is no such threshold, argmax is 0: its precision is below 0.5, and the value is `undefined`
     crossing = (p >= 0.5).argmax(axis=1)
     before = np.maximum(crossing - 1, 0)
     r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
     r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
 
     # Interpolate between the largest precision below the level and the smallest from it on. Ties go
-    # to the first point, as with `unique` in the toolbox
+    # to the first point, as with `unique` in the toolbox. Without points on a side, where all are
+    # infinite, the index is 0; `_recall_between` then needs no point below, or is `undefined`
     level = np.maximum(0.5, p.min(axis=1))
     below = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
     above = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
@@ -410,17 +419,21 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
-    low, high: (S,), indices of the two thresholds. Precision is at least `level` at `high`, and
-        below it at `low`. But if it is exactly `level` at `high`, whose recall is then returned,
-        `low` has no effect; and if both are the same threshold, its recall is returned.
+    low, high: (S,), indices of the two thresholds.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
+
+    Usually, precision is below `level` at `low`, and above it at `high`. If it is exactly `level`
+    at `high`, the recall there is returned, and `low` is not used. If `low` and `high` are the same
+    threshold, as there is none before it, its recall is returned.
     """
     curves = np.arange(len(p))
     p0, p1 = p[curves, low], p[curves, high]
     r0, r1 = r[curves, low], r[curves, high]
+    # Recall by precision. The slope is not defined, and set to 0, if precision does not rise
     slope = np.divide(r1 - r0, p1 - p0, out=np.zeros(len(p)), where=p1 > p0)
-    recall = np.where(p1 == level, r1, slope * (level - p0) + r0)  # exactly r1 at `level`
+    interpolated = r0 + slope * (level - p0)
+    recall = np.where(p1 == level, r1, interpolated)  # r1 without rounding
     return np.where(p1 >= level, recall, undefined)
 
 
@@ -472,8 +485,10 @@ def _best_per_image(
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
-        best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
-    # Without ground truth, F is 0 at all thresholds: use the one with the fewest predicted pixels
+        f = PRCurve.of_counts(thresholds, matches[block]).f  # (images, T), 0 where it is 0/0
+        best_step[block] = f.argmax(axis=1)
+    # An image without ground truth is only counted if the protocol says so. Its F is 0 at all
+    # thresholds, so the best one is that with the fewest (false) predicted pixels
     if protocol.empty_gt == "count":
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)

@@ -27,13 +27,14 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
 
     There are nine classes, three in each group. MISSED: annotated pixels by why they are missed.
     FALSE: false pixels by their distance from the ground truth. AGREEMENT: annotated pixels by who
-    drew them, one annotator alone, some, or all. Pixels are counted at the threshold nearest to the
-    ODS threshold, that of the highest F of the data set.
+    drew them, one annotator alone, some but not all, or all. Pixels are counted at the threshold
+    nearest to the ODS threshold, that of the highest F of the data set.
 
-    stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed", "false"
-        and "agreement_matched", (N, T, 3), with a column for each class; "agreement_pixels" (N, 3).
-        Metrics with several curves, such as one for each class of a label map, have an additional
-        axis 1 for the curves. Each curve then has its own ODS threshold.
+    stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed" and
+        "false" (N, T, 3), the pixels of each class; "agreement_pixels" (N, 3), all annotated pixels
+        of each class, and "agreement_matched" (N, T, 3), the matched ones of these. Metrics with
+        several curves, such as one for each class of a label map, have an additional axis 1 for the
+        curves. Each curve then has its own ODS threshold.
     weights: int (S, N), how many times each image occurs in each sample.
 
     Returns a dict of four groups. Each maps the name of a class, such as "absent", to float64 (S,).
@@ -56,7 +57,8 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         stored_rows = 1 if name == "agreement_pixels" else n_rows
         summed = weighted_sum(weights, stack[name].reshape(n_images, -1, stored_rows, n_columns))
         sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_rows, n_columns))
-    # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
+    # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns). The
+    # sums begin as the scalar 0
     totals = dict.fromkeys(sums, np.zeros(()))
     rises = []  # of ODS, an array (S, 9) for each curve
     for k in range(sums["matches"].shape[1]):
@@ -68,6 +70,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         nearest = np.arange(len(distance)), distance.argmin(axis=1)  # a threshold of each sample
         for name, counts in of_curve.items():
             totals[name] = totals[name] + counts[nearest]
+    # Divide the pixels of each class, (S, 3), by those of which they are a share
     missed, false, matches = totals["missed"], totals["false"], totals["matches"]
     annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]  # (S, 1) each
     all_missed, all_false = missed.sum(axis=1, keepdims=True), false.sum(axis=1, keepdims=True)
@@ -90,19 +93,22 @@ def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
     """Compute how much the ODS of one curve rises if a single class of errors is corrected.
 
-    Each class is corrected by itself. Missed pixels of a class are counted as matched. False pixels
-    of a class are removed from the prediction.
+    Each class is corrected by itself. Missed pixels of a class are counted as matched, which raises
+    recall; no predicted pixel is added, so precision stays. False pixels of a class are removed
+    from the prediction, which raises precision.
 
     counts: the counts of the curve, summed over the images of each of S samples: name -> (S, T,
-        columns).
+        columns). "missed" and "false" have the pixels of three classes each. "agreement_pixels" and
+        "agreement_matched" have all annotated pixels, and the matched ones, in another three
+        classes: drawn by one annotator alone, by some but not all, or by all.
     ods_f: (S,), the ODS before any correction.
 
     Returns float64 (S, 9), a column for each class: three of missed pixels, three of false pixels,
-    and three of annotated pixels by the agreement of annotators. It is NaN without ground truth.
+    and three of unmatched pixels by the agreement of annotators. It is NaN without ground truth.
     """
     matches = counts["matches"]
     unmatched = counts["agreement_pixels"] - counts["agreement_matched"]
-    repairs = (  # a column of `matches`, and what each class adds to it, (S, T, 3)
+    repairs = (  # the column of `matches` that changes, and by how much for each class, (S, T, 3)
         (MATCHED_GT, counts["missed"]),
         (TOTAL_PRED, -counts["false"]),
         (MATCHED_GT, unmatched),

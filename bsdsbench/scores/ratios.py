@@ -150,11 +150,11 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     if n == 1:  # nothing to add; `where` ignores NaN with weight 0
         sums = np.zeros((len(weights), rows.shape[1]))
         np.multiply(weights, rows, out=sums, where=weights != 0)
-        sums += 0.0  # turns -0 into 0
+        sums += 0.0  # turns -0 into 0, which a sum with 0 has in the other cases too
     elif are_integers and (weights[:1] != 1).sum() < 2:
         # At most one weight of the first sample is not 1, so this is probably the data set itself
-        # or a jackknife, where nearly all weights are 1. Sum all images once, then correct each
-        # sample for its few other weights.
+        # or a jackknife, where nearly all weights are 1; other samples are as exact, but slower.
+        # Sum all images once, then correct each sample for its few other weights.
         samples, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)  # the same for all samples
         corrections = (weights[samples, images] - 1.0)[:, None] * rows[images]
@@ -174,8 +174,8 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block
     would have fewer than 64 images, they are multiplied in float64.
 
-    For floats, the weights are converted to a sparse matrix. Its product adds the images in order
-    and skips those with weight 0, even if their values are NaN.
+    For floats, the weights are converted to a sparse matrix. Its product adds the images of each
+    sample one by one, in order, and skips those with weight 0, even if their values are NaN.
     """
     n = len(values)
     dtype: type[np.floating[Any]] = np.float64
@@ -183,7 +183,7 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     if are_integers:
         # `initial` puts 0 into the range, so that no absolute value exceeds it
         value_range = float(values.max(initial=0)) - float(values.min(initial=0))
-        largest_product = max(1, value_range * float(weights.max(initial=1)))
+        largest_product = max(1, value_range * float(weights.max(initial=1)))  # 1: to divide by it
         n_exact = min(n, int(2**24 // largest_product))  # so many products are summed exactly
         if n_exact >= 64:
             dtype, block_size = np.float32, n_exact

@@ -130,9 +130,12 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
-        IoU and Dice are always included. Each size that an option lists has a key of its own, as in
-        {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff distances, the percentile replaces
-        "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}.
+        A size is a width, radius, tolerance, percentile or other number that a measure needs. IoU
+        and Dice need none, have the size 0, and are always included.
+
+        Each size that an option lists has a key of its own, as in {"trimap@3": ("trimap", 3.0)}. In
+        the keys of Hausdorff distances, the percentile replaces "%", as in {"hd95-pooled":
+        ("hd%-pooled", 95.0)}. The keys of measures with another single size are their names.
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, size_option) in _MEASURES_OF_GROUP.items():
@@ -142,18 +145,23 @@ class ContourOptions(LabelOptions):
             if isinstance(size_or_sizes, tuple):
                 for size in size_or_sizes:
                     chosen |= {_key_at(name, size): (name, size) for name in names}
-            else:  # a single size; only the keys of percentiles include it
-                percent = f"{size_or_sizes:g}"
-                chosen |= {name.replace("%", percent): (name, size_or_sizes) for name in names}
+            else:  # a single size, such as 95.0; a name without "%" is the key itself
+                digits = f"{size_or_sizes:g}"
+                chosen |= {name.replace("%", digits): (name, size_or_sizes) for name in names}
         return chosen
 
 
 def _columns() -> Iterator[Column]:
     """Yield a table column for each measure at each of its common sizes, such as "trimap@3".
 
-    Scores at other sizes are only in result.json.
+    The columns stand in this order in tables. Scores at other sizes are only in result.json. A key
+    has the size after "@", with "_" for its dot: "f@0_008" is F at 0.008 of the image diagonal.
+
+    Columns with shown="own" are only in the table of a single run. One with score=False is a number
+    of objects, not a score. Columns of one `quantity` are those that papers may mean by the same
+    name: if a published number differs from its column, it is compared with the others.
     """
-    yield Column("dice", "Dice", quantity="iou")
+    yield Column("dice", "Dice", quantity="iou")  # a published Dice may be an IoU
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
         key, key_of_min = _key_at("biou", size), _key_at("biou-min", size)
@@ -218,16 +226,19 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     instance, and `absent` (M,), the measures of an instance that is in neither map. If all pixels
     are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
-    # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both.
-    # The class and the number of each label follow
+    # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both. For each
+    # label, `class_of` is the index of its class, and `ids` the number of the instance in the files
+    # (None unless instances are paired by number)
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)  # computes areas, outlines and distances of labels
     columns = []
-    for measure, size in opt.measures().values():  # such as "nsd" and its tolerance
+    for measure, size in opt.measures().values():  # such as "nsd-area" and its tolerance
+        # `opt.empty` names the values of a label that one or both maps lack, such as IoU 0
         columns.append(label_values(compared, measure, size, opt.empty))
     values = np.stack(columns, axis=1)  # (n, M)
-    void = void_of(gt, opt.ignored)
-    if void is not None and void.all():  # nothing is compared, unlike two empty masks
+    void = void_of(gt, opt.ignored)  # a mask, or None if no pixel is void
+    if void is not None and void.all():
+        # Both maps are empty now, which some conventions count as perfect: do not count the image
         values[:] = np.nan
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
     counts_of_labels: dict[str, NDArray[np.generic]] = {
@@ -243,7 +254,8 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
         np.add.at(counts[name], class_of, rows)
     if opt.mean == "sequences":
-        counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
+        areas_in_pred_and_gt = compared.areas[:, 1:]
+        counts |= _object_counts(ids, areas_in_pred_and_gt, values, opt)
     return Counts(**counts)
 
 
@@ -252,20 +264,23 @@ def _object_counts(
 ) -> dict[str, NDArray[np.generic]]:
     """Return the counts of one frame from which means over the frames of a sequence are computed.
 
+    An object is followed through the frames of its sequence by its number. In a frame in which
+    neither map has it, its measures are those in `absent`.
+
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
     areas (n, 2): the number of pixels of each object in pred, and in gt.
     values (n, M): the measures of each object, in the order of `opt.measures()`.
 
-    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures
-    of an object that is in neither map. Raises DataError if the objects are not paired by number,
-    or have classes.
+    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,). Raises
+    DataError if the objects are not paired by number, or have classes (either named ones, or as
+    part of the number: class x divisor + number).
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
             "contour.mean='sequences': expected objects without classes",
             fix=Setting("contour.unit", "id", "numbered objects"),
         )
-    # By the user's convention, the value of overlaps (such as IoU) and of distances of empty masks
+    # The user's convention for two empty masks: the value of overlaps such as IoU, and of distances
     overlap, distance = CONVENTIONS[opt.empty].both_empty
     names = [name for name, _ in opt.measures().values()]
     absent = [distance if TABLE[name].is_distance else overlap for name in names]
@@ -283,6 +298,8 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each
         radius in `opt.davis_bounds` of its outline in the other map; no radii without "davis"
     outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
+
+    A width or radius below 1 in `opt` is a fraction of the image diagonal, otherwise in pixels.
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -292,12 +309,15 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
         shells[:, k] = compared.shells(width)
     outline, near = np.zeros((n, 2), np.int64), np.zeros((n, len(bounds), 2), np.int64)
     if bounds:
-        # DAVIS' outline: pixels that differ from their right, lower or lower-right neighbour
-        for side, points in enumerate(compared.outlines("side", PIXELS)):  # of pred, of gt
-            outline[:, side] = points.n
-            for k, bound in enumerate(bounds):  # raised, as rounding could exceed the radius
+        # DAVIS' outline ("side"): pixels that differ from their right, lower or lower-right
+        # neighbour. Distances are in pixels, not in the user's spacing
+        outlines = compared.outlines("side", PIXELS)  # of pred, of gt
+        for side, points in enumerate(outlines):
+            outline[:, side] = points.n  # of each label
+            for k, bound in enumerate(bounds):
+                # Slightly larger, because rounding may raise a distance that equals the radius
                 radius = with_tolerance(davis_radius(compared.pair.shape, bound))
-                near[:, k, side] = points.counts(points.distance <= radius)
+                near[:, k, side] = points.counts(points.distance <= radius)  # of each label
     return {"shells": shells, "near": near, "outline": outline}
 
 
@@ -367,54 +387,68 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns a dict with these entries:
+        Returns a dict with these entries, for M measures and C classes:
 
-        key of each measure : the mean over the pairs of masks of each class, then over classes; if
-            `opt.mean` is "sequences", over the frames of each object, then over objects, and
-            "objects", "iou_recall", "iou_decay" and, with the group "davis", "f_recall", "f_decay"
-            and "jf" are added
+        key of each measure, such as "iou" : the mean over the pairs of masks (the same mask or
+            instance in pred and gt) of each class, then over classes
         over : key -> "pairs" or "classes" -> (S, 2), the number of values that the mean includes,
             and the number of values that it could include
         pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
             values of any measure); only if there are two or more classes
+
+        If `opt.mean` is "sequences", the means are over the frames of each object, then over
+        objects. "over" is empty, and the scores of DAVIS are added (see `_sequence_scores`), such
+        as "iou_recall", the share of frames with an IoU above 0.5.
         """
         stack = sequences.follow_objects(stack)  # adds "tracks" if means are over sequences
-        # The counts summed over images: (S, C, ...), for C classes
+        # The counts of each class, summed over images: name -> (S, C, ...)
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
-        keys = tuple(opt.measures())  # of M measures
-        n_defined = total["value_count"]  # (S, C, M)
-        # How many values each mean would include if all were defined: the number of images if there
-        # is one mask per image, otherwise that of the pairs of masks that are not both empty. This
-        # is not less than the defined values: some conventions define measures of two empty masks
-        n_pairs = total["pairs"].sum(axis=2)  # (S, C)
-        if opt.unit == "class" and not opt.classes:
-            n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
-        n_possible = np.maximum(n_pairs[:, :, None], n_defined)  # (S, C, M)
+        keys, classes = tuple(opt.measures()), opt.class_names  # M keys, C names ("mask" for masks)
+        n_defined = total["value_count"]  # (S, C, M), the values in the mean of each class
+        n_possible = _possible_values(total, weights, opt)  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
-        means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
+        means = defined_mean(np.moveaxis(class_means, 1, -1))  # over classes, (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
-        if "tracks" in stack:
+        if "tracks" in stack:  # replace the means over pairs of masks, and their "over"
             means_of_objects = sequences.sequence_means(stack, weights, opt.skip_ends)
             scores |= _sequence_scores(means_of_objects, keys, opt)
-        pooled = _pooled_scores(total, opt)  # (S, C) each
+        pooled = _pooled_scores(total, opt)  # key -> (S, C)
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         n_both, n_pred_only, n_gt_only = total["pairs"].sum(axis=1).T
         scores["pairs"] = {"both": n_both, "pred_only": n_pred_only, "gt_only": n_gt_only}
-        if len(opt.class_names) < 2:
+        if len(classes) < 2:
             return scores
+        # Beside the pairs of masks, "over" states how many of the C classes a mean includes
         n_classes = (n_defined > 0).sum(axis=1)  # (S, M), classes with a value
-        over_classes = {key: (n_classes[:, m], len(opt.class_names)) for m, key in enumerate(keys)}
-        for key, counts in over("classes", over_classes).items():
+        over_classes = {key: (n_classes[:, m], len(classes)) for m, key in enumerate(keys)}
+        for key, counts in over("classes", over_classes).items():  # key -> "classes" -> (S, 2)
             scores["over"][key] |= counts
         scores["per_class"] = {}
-        for c, name in enumerate(opt.class_names):
+        for c, name in enumerate(classes):
             score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_possible[:, c])
             score["pooled"] = {key: values[:, c] for key, values in pooled.items()}
             score["n_images"] = n_defined[:, c].max(axis=1)
             scores["per_class"][name] = score
         return scores
+
+
+def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
+    """Return how many values each mean of a class would include if all were defined, (S, C, M).
+
+    This is the number of pairs of masks that are not both empty. If each image has a single mask,
+    it is the number of images. It is at least the number of defined values, because by some
+    conventions two empty masks have a value too.
+
+    total: counts summed over images: "pairs" (S, C, 3), the masks in both maps, only in pred and
+        only in gt; and "value_count" (S, C, M), the defined values of each measure.
+    weights (S, N): how often each of N images occurs in each of S data sets.
+    """
+    n_pairs = total["pairs"].sum(axis=2)  # (S, C)
+    if opt.unit == "class" and not opt.classes:  # neither instances nor classes: a mask per image
+        n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
+    return np.maximum(n_pairs[:, :, None], total["value_count"])
 
 
 def _measure_scores(
@@ -440,7 +474,10 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     outline (S, C, 2): pixels of the outlines in pred, and in gt
     near (S, C, radii, 2): those within a radius of the outline in the other map
 
-    Returns score key -> (S, C), NaN where both maps are empty.
+    The widths are those of `opt.boundary_sizes`, the radii those of `opt.davis_bounds`.
+
+    Returns score key -> (S, C), such as "biou@0_02" for the width 0.02; NaN where both maps are
+    empty.
     """
     pooled = {"iou": iou(total["areas"]), "dice": dice(total["areas"])}
     shells, near, outline = total["shells"], total["near"], total["outline"]
@@ -458,8 +495,10 @@ def _sequence_scores(
 ) -> ScoreTree:
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
-    means: `mean`, `recall` and `decay` (S, M) of M measures, and `objects` (S,), the number of
-        objects, from `sequence_means`.
+    means: three statistics over the frames of an object, averaged over objects, (S, M) each for M
+        measures: `mean`, `recall` (the share of frames in which the measure is above 0.5) and
+        `decay` (the mean over the first quarter of the frames minus that over the last); and
+        `objects` (S,), the number of objects.
     keys: the keys of the M measures.
 
     The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
@@ -467,10 +506,12 @@ def _sequence_scores(
     of J (the IoU) and F, where F is taken at the first of `davis_bounds`.
     """
     scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))
-    scores |= {"over": {}, "objects": means["objects"]}  # "over" would count masks, not objects
+    # "over", how many pairs of masks a mean includes, is emptied: these are means over objects
+    scores |= {"over": {}, "objects": means["objects"]}
     measure_keys = {"iou": "iou"}  # prefix of the scores -> key of the measure
     if "davis" in opt.groups:
-        measure_keys["f"] = f_key = _key_at("f", opt.davis_bounds[0])
+        f_key = _key_at("f", opt.davis_bounds[0])  # such as "f@0_008" for the bound 0.008
+        measure_keys["f"] = f_key
         scores["jf"] = (scores["iou"] + scores[f_key]) / 2
     for prefix, key in measure_keys.items():
         m = keys.index(key)

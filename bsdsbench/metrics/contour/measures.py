@@ -197,13 +197,15 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
+    # Counts of pixels, or the outlines in both maps. Inner boundaries ("shells") and trimaps depend
+    # on the size; outlines do not
     inputs = compared.inputs(definition.inputs, size)
     if name == "f":  # a fraction of the diagonal, rounded up, or pixels
         size = davis_radius(compared.pair.shape, size)
     elif name == "bf" and size < 1:  # a fraction of the diagonal
         size *= compared.pair.diagonal()
     values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
-    if name == "biou-min":
+    if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
     # Which labels have no pixel or point in pred and in gt, bool (n,) each
     if isinstance(inputs, tuple):  # outlines of pred and of gt
@@ -212,8 +214,9 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         lacks_pred, lacks_gt = (inputs[:, :, 1] == 0).T
     else:  # pixels in both maps, in pred and in gt, (n, 3)
         lacks_pred, lacks_gt = (inputs[:, 1:] == 0).T
+    # A convention has two values for two empty maps and two for one: of overlaps, of distances
     convention = CONVENTIONS[empty]
-    kind = 1 if definition.is_distance else 0  # conventions list (overlap, distance)
+    kind = 1 if definition.is_distance else 0
     for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
     if for_one is None:  # stands for the largest possible distance
         for_one = compared.pair.diagonal(compared.spacing)
@@ -303,12 +306,13 @@ def measure(
     >>> round(measure("biou", a, b), 4), measure("assd-pooled", a, b)
     (0.1765, 1.6)
     """
-    usual_size = TABLE[given_word(name, "measure", TABLE)].size
+    usual_size = TABLE[given_word(name, "measure", TABLE)].size  # checks that the name is a key
     given_word(empty, "empty", CONVENTIONS)
     size = usual_size if size is None else given_number(size, f"size of {name}", 0, math.inf)
-    ignored = () if ignore is None else listed_values(ignore)
+    ignored = () if ignore is None else listed_values(ignore)  # as a tuple
+    # Both maps with labels from 0, without void pixels; their outlines are computed when needed
     compared = Compared(as_pair(pred, gt, classes, ignored), spacing)
-    values = label_values(compared, name, size, empty)
+    values = label_values(compared, name, size, empty)  # a mask is the single label 0
     return float(values[0]) if classes is None else values
 
 
@@ -331,15 +335,15 @@ class Measure(NamedTuple):
         self, pred: ArrayLike, gt: ArrayLike, size: float | None = ..., **settings: Unpack[_Others]
     ) -> float: ...
 
-    @overload  # of two label maps; returns (classes,), a value for each label 0 .. classes - 1
+    @overload  # of two label maps; returns (classes,), `self.name` of each label 0 .. classes - 1
     def __call__(
         self,
         pred: ArrayLike,
         gt: ArrayLike,
-        size: float | None = None,  # width, radius or percentile; None: the measure's usual one
+        size: float | None = None,  # width, radius or percentile; None: as in `TABLE`
         *,
         classes: int,
-        **settings: Unpack[_Others],
+        **settings: Unpack[_Others],  # ignore, spacing, empty
     ) -> F8: ...
 
     def __call__(
@@ -353,7 +357,8 @@ class Measure(NamedTuple):
     ) -> float | F8:
         """Compute the measure `self.name` of two masks, or of each class of two label maps (H, W).
 
-        size: its width, radius, percentile or tolerance; None means the usual one.
+        size: its width, radius, percentile or tolerance. None means the default of this measure,
+            such as 95 for the percentile.
         classes: the number of labels 0 .. classes - 1 of label maps, or None for masks.
         settings: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
 

@@ -114,7 +114,8 @@ class Compared:
         """Return the outlines of all labels in pred and in gt, two `OutlinePoints` (cached).
 
         These give each point's distance to the outline of its label in the other map, and the
-        length of the contour in the 2 x 2 pixels around the point (0 for a rim).
+        length of the contour in the 2 x 2 pixels around the point. The points of a rim are pixels,
+        not corners of four pixels: they have no such length, and it is 0.
 
         kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels
             that differ from their right, lower or lower-right neighbour) or "corner" (corners of
@@ -123,6 +124,7 @@ class Compared:
         """
         if (kind, steps) not in self._outlines:
             n, length_of_pattern = self.pair.n, _contour_lengths(steps)
+            # `start`, `rows`, `cols` of the points: label k has those from start[k] to start[k + 1]
             pred, gt = trace(self.pair.pred, n, kind), trace(self.pair.gt, n, kind)
             outlines = []
             for outline, other in ((pred, gt), (gt, pred)):
@@ -130,7 +132,8 @@ class Compared:
                 length = np.zeros(distance.size)
                 if kind != "rim":  # codes 0 .. 15: which of the 2 x 2 pixels have the label
                     length = length_of_pattern[outline.codes]
-                label = np.repeat(np.arange(n), np.diff(outline.start))
+                n_points = np.diff(outline.start)  # of each label
+                label = np.repeat(np.arange(n), n_points)
                 outlines.append(OutlinePoints(outline.start, label, distance, length))
             self._outlines[kind, steps] = outlines[0], outlines[1]
         return self._outlines[kind, steps]
@@ -150,8 +153,11 @@ class Compared:
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
         - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
           label in the other map, and all, int64 (n, 2, 2)
-        - "rim", "side", "corner": the outlines of pred and gt by one of three definitions, with
-          distances in the unit of `spacing`; or "rim in pixels" and so on, in pixels
+        - "rim", "side", "corner": the outlines of pred and of gt, two `OutlinePoints` with the
+          distance of each point to the other outline in the unit of `spacing`; or "rim in pixels"
+          and so on, in pixels. The rim is the label's pixels beside another label. "side" is the
+          pixels that differ from the right, lower or lower-right neighbour. "corner" is the corners
+          of pixels at which the contour between labels passes
         """
         if what == "areas":
             return self.areas
@@ -161,10 +167,11 @@ class Compared:
             if not 0 < size < math.inf:
                 raise DataError(f"trimap width {size}: expected a finite number of pixels above 0")
             is_near = self._squared_distance_to_other_label <= with_tolerance(size * size)
-            # The pixels with each pair of labels (in pred, in gt), as in `self._overlaps.pixels`
+            # As for "areas", but of the near pixels alone: count those with each pair of labels (in
+            # pred, in gt), from which the areas of each label are summed
             pair_of_pixel = self._overlaps.of_pixel[is_near]
-            n_pairs = self._overlaps.pixels.size
-            return self._sum_areas(np.bincount(pair_of_pixel, minlength=n_pairs))
+            near_pixels = np.bincount(pair_of_pixel, minlength=self._overlaps.pixels.size)
+            return self._sum_areas(near_pixels)
         if what == "skeletons":
             return skeleton_pixels(self.pair.pred, self.pair.gt, self.pair.n)
         kind, _, in_pixels = what.partition(" ")
@@ -186,8 +193,11 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     (upper right), 2 (lower left) and 1 (lower right).
     """
     labels = labels.astype(np.int32)
-    # `corners` finds the 2 x 2 windows of pixels with several labels, as their upper left pixels
-    if kind == "side":  # repeating the last row and column draws nothing along the image's border
+    # `corners` returns, for each label, the 2 x 2 windows of pixels of which some have the label
+    # and some do not. A window has the index (r, c) of its upper left pixel
+    if kind == "side":
+        # The last row and column have no lower and right neighbours. Repeating them gives equal
+        # ones, which adds no outline along the image's border
         repeated = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         return distances.corners(repeated, n_labels)
     # Surround the map with "no label", so that an outline also passes along the image's border

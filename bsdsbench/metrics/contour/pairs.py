@@ -129,13 +129,14 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 
     Raises DataError, which begins with `what`, for any other label.
     """
-    # Label that stands for no class -> a remark on it in the error message
-    remarks: dict[float, str] = {0: ""} if classes.start else {}
+    # Labels that stand for no class -> a remark on the label in the error message
+    remarks: dict[float, str] = {0: ""} if classes.start > 0 else {}
     remarks |= dict.fromkeys(ignored, " (ignored)")
     is_none = np.isin(labels, list(remarks))
     if labels.dtype == np.int64:
         is_none |= labels == VOID
-    if what == PRED_SIDE and labels.max() < 0:  # -1 everywhere: an empty prediction
+    if what == PRED_SIDE and labels.max() < 0:
+        # An empty prediction: -1 stands for no class, but another negative value is still wrong
         is_none = labels == -1
     is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
     if is_wrong.any():
@@ -144,7 +145,8 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
         # The option `ignore` takes no negative label: its -1 means that there are no void pixels
         is_void = what == GT_SIDE and wrong < 0
         fix = "if it is void, save it as 255 and set ignore=255" if is_void else ""
-        if wrong == classes.stop and not (classes.start or 0 in ignored):  # one label too many
+        is_zero_a_class = classes.start == 0 and 0 not in ignored
+        if wrong == classes.stop and is_zero_a_class:  # one label too many: is 0 background?
             fix = "first=1 if 0 is the background, which has no name"
         raise DataError(
             f"{what}: label {wrong}, expected {classes.start} .. {classes.stop - 1}{also}",
@@ -177,8 +179,8 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
     """
     array = given_array(values, what)
     if array.dtype.kind in "iu" and not is_binary(array):
-        labels = np.unique(as_label_map(array, what)).tolist()
-        if len(labels) > 2:
+        labels = np.unique(as_label_map(array, what)).tolist()  # refuses arrays not of two axes
+        if len(labels) > 2:  # a label map: its classes need names, and a first label other than 0
             raise DataError(
                 f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
                 "mask of 0 and 1: name the classes",
@@ -194,13 +196,14 @@ def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Ove
     """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
     In the `Overlaps` that are returned, classes are numbered from 0, and -1 means no class. In
-    masks, the object is class 0. Void pixels have class -1 in label maps, and are removed from
-    masks. A pair with a -1 can occur several times, as several labels can stand for no class.
+    masks, the object is class 0 and the background -1. So void pixels, which have class -1 in label
+    maps, must be removed from masks, not to be counted as background. A pair with a -1 can occur
+    several times, as several labels can stand for no class.
     """
     if not opt.classes:
         masks = as_masks(pred, gt, opt.ignored)
         void = void_of(gt, opt.ignored)
-        if void is not None:
+        if void is not None:  # then the masks are flat, (pixels that are not void,)
             masks = MapPair(masks.pred[~void], masks.gt[~void])
         overlaps = find_overlaps(masks.pred, masks.gt)
         return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
@@ -238,15 +241,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
     pred_regions, gt_regions = instances.pred, instances.gt
-    # A mask to compare is a region of pred, a region of gt, or a pair of them. Number the masks:
-    # region k of pred belongs to mask mask_of_pred[k], region k of gt to mask_of_gt[k]
+    # A mask to compare is a region of pred, a region of gt, or a pair of them. First number all
+    # masks: region k of pred belongs to mask mask_of_pred[k], region k of gt to mask_of_gt[k]
     ids = None
     if opt.unit == "id":  # a mask for each number in either map, in ascending order
         ids = np.union1d(pred_regions.ids, gt_regions.ids)
         mask_of_pred = np.searchsorted(ids, pred_regions.ids)
         mask_of_gt = np.searchsorted(ids, gt_regions.ids)
-        class_of = _class_of_value(ids, opt)
-    else:  # first the pairs, then the other regions of pred, then the other regions of gt
+        class_of_mask = _class_of_value(ids, opt)
+    else:  # in the order: pairs, then the other regions of pred, then the other regions of gt
         paired = match_regions(instances)
         n_pred, n_gt = pred_regions.ids.size, gt_regions.ids.size
         pred_only = np.setdiff1d(np.arange(n_pred), paired.pred)
@@ -255,19 +258,23 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         mask_of_pred[np.concatenate([paired.pred, pred_only])] = np.arange(n_pred)
         mask_of_gt[paired.gt] = np.arange(paired.gt.size)
         mask_of_gt[gt_only] = n_pred + np.arange(gt_only.size)
+        # The two regions of a pair have the same class
         classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
-        class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
-    # The mask in pred and in gt of each overlap (pair of values that the maps have at a pixel), or
-    # -1 for none, (2, overlaps). The index -1 (no region) takes the appended last entry
-    pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
-    gt_mask = np.append(mask_of_gt, -1)[gt_regions.of_overlap]
+        class_of_mask = np.concatenate([*classes, gt_regions.class_of[gt_only]])
+    # From masks of regions to masks of overlaps. An overlap is a pair of values that the two maps
+    # have at a pixel, and all its pixels are in the same masks. (2, overlaps), in pred and in gt;
+    # -1: in none. The region -1 (no region) selects the appended last entry
+    pred_mask = np.append(mask_of_pred, -1)[pred_regions.region_of_overlap]
+    gt_mask = np.append(mask_of_gt, -1)[gt_regions.region_of_overlap]
     mask_of_overlap = np.stack([pred_mask, gt_mask])
-    masks = np.setdiff1d(mask_of_overlap, -1)  # those with pixels: label k stands for masks[k]
-    labels = np.searchsorted(masks, mask_of_overlap).astype(np.int32)
+    # Masks that lie only on void pixels are in no overlap: leave them out. Label k is masks[k]
+    masks = np.setdiff1d(mask_of_overlap, -1)
+    labels = np.searchsorted(masks, mask_of_overlap).astype(np.int32)  # (2, overlaps)
     labels[mask_of_overlap < 0] = -1
-    of_pixel = instances.overlaps.of_pixel  # (H, W), the overlap of each pixel
-    pair = LabelPair(labels[0][of_pixel], labels[1][of_pixel], masks.size, of_pixel.shape)
-    return ClassedPair(pair, class_of[masks], None if ids is None else ids[masks])
+    overlap_of_pixel = instances.overlaps.of_pixel  # (H, W)
+    pred_labels, gt_labels = labels[0][overlap_of_pixel], labels[1][overlap_of_pixel]
+    pair = LabelPair(pred_labels, gt_labels, masks.size, overlap_of_pixel.shape)
+    return ClassedPair(pair, class_of_mask[masks], None if ids is None else ids[masks])
 
 
 class Regions(NamedTuple):
@@ -278,13 +285,13 @@ class Regions(NamedTuple):
 
     ids: I8  # (regions,), the value of each region
     class_of: I8  # (regions,), the class of each region
-    of_overlap: I8  # (overlaps,), the region to which each overlap belongs, or -1
+    region_of_overlap: I8  # (overlaps,), the region to which each overlap belongs, or -1
     void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
 
     def count_pixels(self, pixels: I8) -> I8:
         """Sum `pixels`, one number for each overlap, over the overlaps of each region."""
-        is_region = self.of_overlap >= 0
-        sums = np.bincount(self.of_overlap[is_region], pixels[is_region], self.ids.size)
+        is_region = self.region_of_overlap >= 0
+        sums = np.bincount(self.region_of_overlap[is_region], pixels[is_region], self.ids.size)
         return sums.astype(np.int64)
 
 
@@ -301,37 +308,41 @@ class Instances(NamedTuple):
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions (instances) of two instance maps (H, W), and the overlaps of their values.
 
-    In the result, void pixels and crowds (groups of objects that are not annotated one by one) are
-    in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
-    and `excused` the share of its pixels that are void or on a crowd of its class.
+    In the regions returned, void pixels and crowds (groups of objects that are not annotated one by
+    one) are in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a
+    crowd, and `excused` the share of its pixels that are void or on a crowd of its class. A caller
+    may pardon an unpaired region with a large share.
 
     With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
     for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
-    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C. With the divisor 1000 and
-    the ignored class 255, the value 255998 is a crowd of class 1, counted from 0.
+    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C (an earlier crowd of a class,
+    of which panopticapi heeds only the last). With the divisor 1000 and the ignored class 255, the
+    value 255998 is a crowd of class 1, counted from 0.
 
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
-    # The distinct pairs of values at common pixels, (overlaps,), and the number of their pixels
+    # The distinct pairs of values at common pixels, (overlaps,), and the number of their pixels.
+    # All arrays below have an entry for each overlap, or for each predicted region
     overlaps = find_overlaps(*as_label_maps(pred, gt))
-    pred_values, gt_values = overlaps.pred, overlaps.gt
+    pred_values, gt_values, pixels = overlaps.pred, overlaps.gt, overlaps.pixels
     if opt.things:  # values below the divisor are classes without a number: give them one
         pred_values = _number_plain_classes(pred_values, opt)
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
     gt_regions = _number_regions(gt_values, opt, GT_SIDE)
-    # The k of a crowd; it means nothing for values that are not ignored, and without a divisor
+    # The k of a crowd; it means nothing for values that are not ignored, and without a divisor.
+    # VOID, which marks void pixels of maps with a mask of valid ones, has no class and no k
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
-    is_ignored = gt_regions.void & (gt_values != VOID)
-    is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
+    has_ignored_class = gt_regions.void & (gt_values != VOID)
+    is_crowd = has_ignored_class & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
     is_same_class = crowd_class == _class_of_value(pred_values, opt)
     # A crowd excuses predictions of its class, other void pixels excuse those of any class
     is_excused = np.where(is_crowd, is_same_class, gt_regions.void)
-    pixels = overlaps.pixels
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)  # of each predicted region
     n_excused = pred_regions.count_pixels(pixels * is_excused)
     excused = ratio(n_excused, pred_regions.count_pixels(pixels))
-    pred_regions.of_overlap[gt_regions.void] = -1  # from here on, void pixels are in no region
+    # From here on, void pixels and crowds are in no predicted region. In gt they never were in one
+    pred_regions.region_of_overlap[gt_regions.void] = -1
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
 
@@ -340,16 +351,17 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
 
     Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
     whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
-    that are not annotated one by one. It becomes a value that the caller reads as a crowd. The
-    label of any other class gets the number n = 0, so that the class is a single region.
+    that are not annotated one by one. It becomes a value that `find_instances` reads as a crowd of
+    the class with the index k: the last value of the highest ignored class, minus k. The label of
+    any other class gets the number n = 0, so that the class is a single region.
 
     With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
-    objects, 7 becomes 7000, and 26, the class with the index 19, becomes the crowd 255980.
+    objects, 7 becomes 7000, and 26, with the index k = 26 - 7 = 19, becomes 255999 - 19 = 255980.
     """
     class_index = values - opt.first
     is_label = (values >= 0) & (values < opt.divisor)
     numbered = np.where(is_label, values * opt.divisor, values)
-    # The crowd of class k, from 0, has the value k below the last one of the highest ignored class
+    # With names in `opt.things`, the options require an ignored class
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
     classes_with_numbers = [opt.classes.index(name) for name in opt.things or ()]
     is_crowd = is_label & np.isin(class_index, classes_with_numbers)
@@ -373,16 +385,17 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         have at a common pixel.
     what: "prediction" or "ground truth".
 
-    Neither void values (VOID, and those that `opt` ignores) nor the background are regions: class 0
-    if the first class is above it, and without a divisor 0 and -1. The difference: `find_instances`
-    leaves out void pixels of the ground truth.
+    With `opt.divisor`, a value is class x divisor + number, otherwise the number of an instance.
+    Two kinds of values are no regions: void ones (VOID, and those that `opt` ignores), and the
+    background. The background is class 0, if the classes start above 0; without a divisor, it is 0
+    and -1. In `Regions.void`, only values of the first kind are True.
 
     Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
-    if opt.divisor:  # a value is class x divisor + number, and ignored values are classes
+    if opt.divisor:  # the ignored values are classes
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
         is_none = _is_no_region(values, void, opt, what)
-    else:  # a value is the number of an instance
+    else:
         # Only the annotators' ignored values mean void. A predicted instance may have any number
         ignored = opt.ignored if what == GT_SIDE else ()
         void = (values == VOID) | np.isin(values, ignored)
@@ -405,18 +418,23 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     Values are class x divisor + number. These stand for no region: ignored values; values of class
     0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
 
+    Values below the divisor need care, as they may be labels of classes without a number:
+
+    - if `opt.things` names classes, the caller has multiplied such labels by the divisor already
+    - if it is empty, the user states that these values are instances of class 0
+    - if it is None, the user stated nothing: a value that could be a label is refused
+
     values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
         have at a common pixel.
     void (overlaps,): True for ignored values.
     what: "prediction" or "ground truth".
 
-    Raises DataError, which begins with `what`, for an unknown class and, if `opt.things` is None,
-    for a class label without a number (a value below the divisor).
+    Raises DataError, which begins with `what`, for such a value, and for an unknown class.
     """
-    last = opt.first + max(len(opt.classes), 1) - 1
+    last = opt.first + max(len(opt.classes), 1) - 1  # the classes are opt.first .. last
     classes = values // opt.divisor
-    # A value below the divisor is a class without a number, unless it is a number of class 0: if
-    # there is a class 0, only the labels of classes are taken for one
+    # Without a class 0, no value below the divisor is an instance. With one, 7 may be its instance
+    # 7 or the label of class 7, but a value above the last class can only be an instance
     is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
     if opt.things is None and is_label.any():
         raise DataError(
@@ -431,7 +449,7 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     if is_wrong.any():
         value = int(values[is_wrong][0])
         has = f"class {value // opt.divisor}"
-        if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
+        if not opt.things:  # otherwise the value may be a multiplied label, which no file has
             has = f"value {value} is {has}"
         raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
     return is_none
@@ -456,21 +474,24 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     - "id": regions with the same number, even if they do not overlap
 
     Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd (a group of
-    objects that are not annotated one by one) count in the union. Source: panopticapi,
-    evaluation.py.
+    objects that are not annotated one by one) count in the union. Source: the matching of segments
+    in evaluation.py of panopticapi, the official program of the panoptic quality.
 
     Returns the indices of both regions of each pair, ascending by the annotated region, with the
     number of pixels that they share, and their IoU.
     """
+    # `pixels` (overlaps,): the maps have each distinct pair of values, an overlap, in so many
+    # pixels. The sum over the overlaps of a region is its area; `find_instances` left out crowds
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
     # Candidate i: the regions gt_at[i] and pred_at[i] have shared[i] pixels in common. Each overlap
     # that is in a region of both maps is one
-    is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
-    gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
+    is_in_both = (pred.region_of_overlap >= 0) & (gt.region_of_overlap >= 0)
+    gt_at, pred_at = gt.region_of_overlap[is_in_both], pred.region_of_overlap[is_in_both]
     shared = pixels[is_in_both]
     if rule == "id":  # the candidates are the numbers that both maps have
         is_same = gt.ids[gt_at] == pred.ids[pred_at]
+        # The pixels of each annotated region that have its number in pred too, often none
         shared_of_gt = np.bincount(gt_at[is_same], shared[is_same], gt.ids.size)
         _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
         shared = shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap

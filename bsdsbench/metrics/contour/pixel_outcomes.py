@@ -35,15 +35,17 @@ def draw_classes(
     """Classify the pixels of two label maps for drawings of their errors, one for each class.
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
-    correct, false, missed, in different objects of the two maps (OTHER), or in no object. OTHER
-    pixels count as both false and missed, so that the F-measure of a drawing is its Dice score.
+    correct, false, missed, in different objects of the two maps (OTHER), or in no object. An OTHER
+    pixel is in both maps, so it is one of the annotated pixels and one of the predicted ones, but
+    no correct one. So the F-measure of a drawing is its Dice score.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both; -1 is no object.
     class_of (n,): the class of each object, as an index into `names`, the names of the classes.
     spacing: distance between rows and between columns. If given, a drawing marks the two pixels at
         the largest Hausdorff distance of an object, if any object is in both maps.
 
-    Each drawing is a step of the result.
+    Each drawing is a step of the `OverlaySteps` returned, which list the pixels that change from
+    one drawing to the next.
     """
     # The drawings: name -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
@@ -62,11 +64,13 @@ def draw_classes(
     outcomes = np.stack(columns, axis=1)  # (pixels, drawings), 0 for no object
     n_right, n_other, n_false, n_missed = ((outcomes == code).sum(axis=0) for code in codes)
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
+    # Index of a class, or None for all classes -> the two pixels at its largest Hausdorff distance
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
     marks = tuple(errors.get(k) for k in parts.values())
     numbers = np.arange(float(len(parts)))  # of the drawings
     # The columns of match counts: matched and all pixels of gt, then of pred
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
+    # The number of changes of each pixel, (H, W), and the drawing and the new outcome of each
     changes = changes_of(outcomes, pair.shape)
     return OverlaySteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
 

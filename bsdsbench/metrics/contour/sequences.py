@@ -40,6 +40,9 @@ def follow_objects(stack: Stack) -> Stack:
         in gt, and M measures
     absent : (N, M), the measures of two empty masks
 
+    n is the largest number of objects in a frame, and the rows of other frames end with rows of
+    NaN. An object may be in the prediction alone, in the ground truth alone, or in both.
+
     Returns the stack with these counts replaced by
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
@@ -57,8 +60,8 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # has pixels; False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    # The indices of each sequence's frames, in natural order of their ids ("2" before "10"). A row
-    # holds the characters of an id SEQUENCE/FRAME as numbers, padded with NaN to the longest
+    # Decode the image ids, and group the indices of the frames by sequence. The ids are in natural
+    # order ("2" before "10"). A row of `codes` holds the characters of one, padded with NaN
     codes = stack["frame"][..., 0]  # (N, L)
     ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
     order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
@@ -81,8 +84,8 @@ def follow_objects(stack: Stack) -> Stack:
         counts["n_objects"][frames] = objects.size
         numbers_here = numbers[frames]  # (frames of the sequence, n)
         annotated = numbers_here[in_gt[frames]]  # in any frame of the sequence
-        is_unknown = in_pred[frames] & ~np.isin(numbers_here, annotated)
         # One for each frame, because the error message names the frame and the object
+        is_unknown = in_pred[frames] & ~np.isin(numbers_here, annotated)
         counts["unknown"][frames] = np.where(is_unknown, numbers_here, 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
             position, row = np.nonzero(numbers_here == number)  # the frames and rows that list it
@@ -95,7 +98,12 @@ def follow_objects(stack: Stack) -> Stack:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if frames cannot be grouped into sequences, or predict unknown objects.
 
-    ids: the N image ids. stack: from `follow_objects`. The errors are:
+    ids: the N image ids, SEQUENCE/FRAME.
+    stack: from `follow_objects`, with an integer for each frame, (N,): "sequence", the index of its
+        sequence; "n_frames", the frames of this sequence; and "unknown", the number of a predicted
+        object that no frame of the sequence has in its annotation, or 0.
+
+    Two errors suggest `_OVER_IMAGES`, means over images instead of sequences. The errors are:
 
     - numbered names without folders have several prefixes, such as "cat_01" and "dog_01"
     - the image ids and the ids of the ground truth give different numbers of sequences
@@ -135,7 +143,8 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
 
     stack: from `follow_objects`. Its "tracks" (N, K, M) hold the M measures of the k-th object of
         the frame's sequence in each of N frames.
-    weights (S, N): how often each frame occurs in each of S data sets.
+    weights (S, N): how often each frame occurs in each of S data sets: the data set itself and, for
+        confidence intervals, random resamples of it. A frame that a resample lacks has weight 0.
     skip_ends: whether to leave out the first and last frame of each sequence.
 
     Returns a dict of float64 arrays, in which statistics without any frame are NaN:
@@ -146,13 +155,16 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     objects : (S,), the number of objects for which at least one mean is defined
     """
     tracks = stack["tracks"]
-    # Mean, recall and decay of the objects of each sequence, (3, S, objects, M); first of no object
+    # Mean, recall and decay of the objects of each sequence, (3, S, objects, M). The empty first
+    # entry gives their shape if no frame is kept
     statistics = [np.zeros((3, len(weights), 0, tracks.shape[2]))]
     n_skipped = 1 if skip_ends else 0  # at either end
     for sequence in np.unique(stack["sequence"]):
+        # The indices in `stack` of the sequence's frames, and the position of each in the sequence.
+        # The stack may hold only some of the frames: "n_frames" and "position" are of all
         frames = np.flatnonzero(stack["sequence"] == sequence)
         n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
-        position = stack["position"][frames] - n_skipped
+        position = stack["position"][frames] - n_skipped  # from 0 at the first kept frame
         is_kept = (position >= 0) & (position < n_kept)
         if not is_kept.any():
             continue
@@ -161,8 +173,9 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
         n_objects = int(stack["n_objects"][frames[0]])
         values = tracks[frames, :n_objects]  # (frames, objects, M)
         recall = weighted_mean(times, values > _RECALLED)
-        # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both
-        # quarters beside it. As in DAVIS' code, they are rounded, halves up, as numbers from 1
+        # The positions at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both
+        # quarters beside it. They are rounded, halves up, as numbers from 1, because DAVIS' code
+        # does so: of 4 frames, 1.75 becomes number 2, which is position 1
         limits = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1
         # Whether each frame is in the first quarter, and in the last
         is_first, is_last = position <= limits[1], position >= limits[3]

@@ -129,6 +129,8 @@ def region_counts(
         thresholds = np.arange(1.0, len(pred.segs) + 1)
     curves: dict[str, Any] = {}  # name of a measure -> list of its values at all thresholds
     measures: dict[str, Any] = {}  # name of a measure -> its value at the current threshold
+    # Tables of the overlaps of predicted and annotated regions. There are two at each threshold, as
+    # the official program and the program SEISM divide a contour map into regions differently
     last_official = last_seism = None  # the tables at the threshold before
     for tables in _tables_at_thresholds(pred, annotators, proto):
         # If no regions have merged since then, the table is the same object: the values still hold
@@ -139,8 +141,10 @@ def region_counts(
         last_official, last_seism = tables.official, tables.seism
         for name, value in measures.items():
             curves.setdefault(name, []).append(value)
-    best_iou = np.maximum.reduce(curves.pop("best_gt"))  # of each gt region, at any threshold
-    n_annotators, n_pixels = annotators.labels.shape
+    # "best_gt" is the best IoU of each of G annotated regions, (G,) at each threshold. Take the
+    # best threshold of each region
+    best_iou = np.maximum.reduce(curves.pop("best_gt"))
+    n_annotators, n_pixels = annotators.labels.shape  # the region of each pixel in each flat map
     curves["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
     curves["total_pred"] = np.full(thresholds.size, n_pixels)
     covered = (best_iou * annotators.col_area).sum()
@@ -163,6 +167,9 @@ def _tables_at_thresholds(
     each. An ultrametric contour map ("ucm2") or a soft boundary map is partitioned into regions at
     each threshold of the protocol. Raises DataError for a soft map that is not all zeros if
     `protocol.regions_from_soft` is False.
+
+    There are two tables at each threshold. Only the regions of a "ucm2" differ between the official
+    program and SEISM, the program of Pont-Tuset and Marques; otherwise both are the same table.
     """
     if pred.kind == "ucm2":
         yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -172,6 +179,7 @@ def _tables_at_thresholds(
         maps = pred.segs
     else:
         soft = pred.soft
+        # If the map has the double size of a contour map, the error message suggests "ucm2"
         same_shape(soft.shape, gts.shape, pred.where, contours=True)
         if soft.any() and not protocol.regions_from_soft:
             raise DataError(
@@ -185,7 +193,6 @@ def _tables_at_thresholds(
         maps = (_close_regions(soft, threshold) for threshold in protocol.thresholds)
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
-        # The definitions of a region by the official program and by SEISM differ for "ucm2" only
         yield _TablePair(official=table, seism=table)
 
 
@@ -239,8 +246,8 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
     There are two tables at each threshold: of the 8-connected regions of the official program, and
     of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are the
     same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns, and
-    contours between them. Raises ShapeError for another shape, and DataError if the value at an
-    image pixel, normally 0, is above the first threshold.
+    contours between them. Raises ShapeError for another shape. Raises DataError if the value at an
+    image pixel, normally 0, is above the first threshold: the pixel would be in no region at it.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -249,14 +256,17 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
-    # 8-connected regions also join through a corner where four pixels meet
+    # (2, H, W): the index of the lowest threshold at which each pixel is in one region with its
+    # right neighbour, and with its lower one. 8-connected regions also join through a corner where
+    # four pixels meet
     levels = ucm.join_levels(array, thresholds, corners=True)
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
-    tables = _tables_of_levels(levels, gts, thresholds.size)
+    official_tables = _tables_of_levels(levels, gts, thresholds.size)
     if np.array_equal(levels, seism_levels):
-        yield from (_TablePair(table, table) for table in tables)
+        yield from (_TablePair(table, table) for table in official_tables)
     else:
-        yield from map(_TablePair, tables, _tables_of_levels(seism_levels, gts, thresholds.size))
+        seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
+        yield from map(_TablePair, official_tables, seism_tables)
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
@@ -278,14 +288,15 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     split, merge = ((areas.bits - overlaps.bits) / n_pixels for areas in (gt_areas, pred_areas))
     measures: dict[str, float | F8] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
-        "covered_pred": float(overlaps.covered_pred),
+        "covered_pred": float(overlaps.covered_pred),  # summed already, as no best IoUs are needed
         "best_gt": overlaps.best_gt,
         "pri": _mean(1.0 - ratio(disagreeing, n_pixels * (n_pixels - 1))),
+        # VOI is split + merge up to rounding. Rounding could also make either of them negative
         "voi": _mean(_voi(table)),
-        "voi_split": _mean(np.maximum(0.0, split)),  # rounding could make it negative
+        "voi_split": _mean(np.maximum(0.0, split)),
         "voi_merge": _mean(np.maximum(0.0, merge)),
     }
-    for rule in ADAPTED_RAND_RULES:
+    for rule in ADAPTED_RAND_RULES:  # they differ in pairs of a pixel with itself, and in label 0
         errors = [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
         measures[f"are_{rule}"] = _mean(errors)
     return measures
@@ -303,37 +314,40 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
     overlaps, n_annotators = table.overlap_sums, len(gts.labels)  # sums for each annotator, (A,)
     all_pixels = n_pixels * n_annotators
-    # VOI, the variation of information, is at most 2 log2(regions of the map that has more)
+    # Pairs of pixels in one region of pred, of gt, and of both. `squares` is sum n^2 over regions
+    # or overlaps of n pixels. These have n (n - 1) / 2 pairs, so sum n^2 - sum n, where sum n is
+    # the number of pixels, is twice the number of pairs
+    common_pairs = overlaps.squares - n_pixels
+    pred_pairs = table.area_sums.squares - n_pixels
+    gt_pairs = gts.area_sums.squares - n_pixels
+    # Normalised VOI (variation of information). VOI is at most 2 log2(regions of the map that has
+    # more). Two maps of a single region have VOI 0, and `ratio` makes 0/0 to 0, so they have nvoi 1
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
     largest_voi = 2 * np.array([math.log2(n) for n in most_regions])
-    # A region earns 1 if it is an object (nearly equal to a region of the other map), and less if
-    # it is a part of one. Only candidates earn: the largest regions of a map, which cover 0.99 of
-    # it. Every map has a candidate, so that their number can be divided by.
+    nvoi = 1.0 - ratio(_voi(table), largest_voi)
+    # Objects and parts. A region earns 1 if it is an object (nearly equal to a region of the other
+    # map), and less if it is a part of one, or is covered by several. Only candidates earn: the
+    # largest regions of a map, which cover 0.99 of it. Every map has one, so n_pred, n_gt > 0
     candidate = select_candidates(area)
     credit = kernel.fop_sums(
         table.cells, area, gts.col_area, candidate, gts.candidate, n_annotators
     )
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
-    # `squares` is sum n^2 over regions or overlaps of n pixels. These have n (n - 1) / 2 pairs, so
-    # sum n^2 - sum n, where sum n is the number of pixels, is twice the number of pairs
-    common_pairs = overlaps.squares - n_pixels
-    pred_pairs = table.area_sums.squares - n_pixels
-    gt_pairs = gts.area_sums.squares - n_pixels
     return {
-        # Pixels outside the largest overlap of each annotated region, and of each predicted one
+        # Hamming distances: the pixels of each annotated region outside its largest overlap with a
+        # predicted region; and the reverse
         "hamming_gt": all_pixels - int(overlaps.largest_of_cols.sum()),
         "hamming_pred": all_pixels - int(overlaps.largest_of_rows.sum()),
-        # The share of the pairs in one region of pred (of gt) that are in one region of both maps
         "pair_precision": _mean(ratio(common_pairs, pred_pairs)),
         "pair_recall": _mean(ratio(common_pairs, gt_pairs)),
-        # A pixel has an error for each map: the share of its region there that lies outside its
-        # region in the other map. Summed over pixels: the larger error of each pixel; the errors
-        # for one map, whichever sum is smaller; the smaller error of each pixel
+        # Consistency errors. A pixel has two errors: the share of its predicted region that lies
+        # outside its annotated region, and the reverse. Bidirectional: the larger error of each
+        # pixel. Global: the same one for all pixels, with the smaller sum. Local: the smaller one
         "bce": _mean(overlaps.larger_error / n_pixels),
         "gce": _mean(np.minimum(overlaps.pred_error, overlaps.gt_error) / n_pixels),
         "lce": _mean(overlaps.smaller_error / n_pixels),
-        "nvoi": _mean(1.0 - ratio(_voi(table), largest_voi)),  # 0 / 0 is 0
-        # Pixels outside the best one-to-one assignment of regions
+        "nvoi": _mean(nvoi),
+        # Bipartite graph matching: pixels outside the best one-to-one assignment of regions
         "bgm": all_pixels - int(kernel.largest_total(table.cells, gts.col_start)),
         "fop_pred": credit.pred,
         "fop_pred_candidates": n_pred,
@@ -370,9 +384,9 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     - "region": 0 is an ordinary region in both maps, and a pixel is not paired with itself
       (scikit-image with ignore_labels=())
     - "skimage": as "region", but pixels with gt label 0 are ignored (scikit-image's default)
-    - "cremi": pixels with gt label 0 are ignored. Each pixel with 0 in the segmentation is a region
-      of its own, which adds 1/N to P and B (N: all pixels of the image). A pixel is also paired
-      with itself (CREMI, SNEMI3D, gala).
+    - "cremi": pixels with gt label 0 are ignored. A pixel is also paired with itself. Each pixel
+      with 0 in the segmentation is a region of its own: its single pair, with itself, adds to P and
+      B, but only 1/N (N: all pixels of the image), as in the programs CREMI, SNEMI3D and gala.
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
@@ -388,13 +402,14 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
         pred, n_counted = int(table.area_sums.squares), n_pixels
     else:
         # The overlaps with the annotator's regions other than label 0. An overlap has a row (region
-        # of the segmentation), a column (region of the annotator) and a number of pixels
+        # of the segmentation), a column (region of an annotator) and a number of pixels. In the
+        # sparse table, row r has the overlaps indptr[r] : indptr[r + 1]
         indptr, cols, counts = table.cells
-        first, end = table.gts.col_start[annotator : annotator + 2]
+        first, end = table.gts.col_start[annotator : annotator + 2]  # the annotator's columns
         is_counted = (cols >= first) & (cols < end) & (cols != zero_col)
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
         cols, counts = cols[is_counted], counts[is_counted]
-        gt_area = np.bincount(cols, counts).astype(np.int64)
+        gt_area = np.bincount(cols, counts).astype(np.int64)  # 0 for the columns before `first`
         gt, n_counted = int(gt_area @ gt_area), int(counts.sum())
         is_split = splits_zero & (rows == table.zero_row)
         split_pairs = int(counts[is_split].sum()) / n_pixels

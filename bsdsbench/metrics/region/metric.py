@@ -55,9 +55,13 @@ _AVERAGED_FOR_HUMANS = (*MEANS, "fop_precision", "fop_recall", "pair_precision",
 def _image_curves(counts: Stack) -> dict[str, F8]:
     """Return measures that are averaged over images: name -> values of N images, (N, T).
 
-    Counted distances in pixels ("bgm", "hamming_gt", "hamming_pred") are sums over annotators, and
-    are divided by the total area of all annotators' maps. "van_dongen" is the sum of both Hamming
-    distances, divided by twice that area, and "voi_per_log_area" is VOI / log2(pixels).
+    counts: name -> the counts of N images at T thresholds, (N, T); but "n_pixels" is (N,).
+
+    Three distances are numbers of pixels, summed over the annotators of an image: that of bipartite
+    graph matching ("bgm") and the Hamming distances ("hamming_gt", "hamming_pred"). Each is at most
+    the number of pixels for each annotator, so it is divided by the pixels of all annotators' maps.
+    "van_dongen" is the sum of both Hamming distances, divided by twice that number, and
+    "voi_per_log_area" is VOI / log2(pixels). The other measures are in [0, 1] or in bits already.
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -129,7 +133,11 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     Covering is `covered_gt`, summed over images, divided by the total area of the annotated
     regions: at the best common threshold (`ods`), at the best one of each image (`ois`), or of each
     annotated region (`best`). Of equally good thresholds, ODS takes the first and OIS the last, as
-    the official program does. `curve` (S, T) is the covering at each threshold.
+    the official program (collect_eval_reg.m) does. `curve` (S, T) is the covering at each
+    threshold.
+
+    Of the counts, "covered_gt" and "total_gt" are (N, T). "best_covered_gt" (N,) is "covered_gt"
+    with each annotated region at its best threshold.
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
@@ -212,13 +220,17 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield (code, problem, fix) if each predicted map has two labels, one of thin lines."""
+        """Yield (code, problem, fix) if each predicted map has two labels, one of thin lines.
+
+        Such maps are probably thinned boundary maps, given by mistake as maps of regions.
+        """
         maps = pred.parts.get("segs", ())
         for labels in maps:
-            on = labels == labels.max(initial=0)  # the lines of a boundary map
-            has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()  # 2 x 2
+            on = labels == labels.max(initial=0)  # the boundaries, 1 or 255, if it is such a map
+            # Lines of one pixel fill no square of 2 x 2 pixels, which nearly all regions do
+            has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()
             if has_squares or np.unique(labels).size != 2:
-                return  # not thin lines
+                return  # at least one map is not of thin lines
         if len(maps):
             fix = "write a map with a number for each region, such as skimage.measure.label"
             yield "lines", "a label map has two labels, of which one is thin lines", fix
@@ -244,14 +256,17 @@ class RegionMetric(Metric[None]):
         stack: the counts of N images at T thresholds, from `region_counts`.
         weights (S, N): how often each image occurs in each data set.
 
-        Each measure has ODS and OIS: at the best threshold of all images, and of each image. "fop"
-        (objects and parts) and "pair_f" also have AP, and "covering" has "best". "similarities"
-        holds normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
+        Each measure has ODS and OIS: at the best threshold of all images, and of each image. "pri"
+        is the Rand index, "voi" the variation of information. "fop" (objects and parts) and
+        "pair_f" (pixel pairs) also have AP, and "covering" has "best". "similarities" holds
+        normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
         """
-        thresholds, curves = stack["thresholds"], _image_curves(stack)  # measure -> (N, T)
-        mean_scores = partial(_mean_scores, weights, thresholds)
-        f_scores = partial(_f_scores, weights, thresholds)
-        # Precision and recall of objects and parts from counts summed over images, (S, T)
+        thresholds = stack["thresholds"]
+        curves = _image_curves(stack)  # measure -> its values of each image, (N, T)
+        mean_scores = partial(_mean_scores, weights, thresholds)  # ODS and OIS of such values
+        f_scores = partial(_f_scores, weights, thresholds)  # of precision and recall
+        # Precision and recall of objects and parts from sums over images, (S, T): the credit that
+        # regions earn, divided by the number of regions that may earn some (candidates)
         sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
         precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
         recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
@@ -271,7 +286,7 @@ class RegionMetric(Metric[None]):
             deciding = curves["voi"] if name in ("voi_split", "voi_merge") else None
             scores[name] = mean_scores(curves[name], highest=False, deciding=deciding)
         similarities = {"nvoi": mean_scores(curves["nvoi"], highest=True)}
-        for name, error in ERROR_OF_SIMILARITY.items():
+        for name, error in ERROR_OF_SIMILARITY.items():  # such as "dhd", 1 - "hamming_gt"
             similarities[name] = mean_scores(1 - curves[error], highest=True)
         return {**scores, "similarities": similarities}
 
@@ -279,14 +294,16 @@ class RegionMetric(Metric[None]):
         """Map the heading of each error and each similarity to the path of its scores in `scores`.
 
         An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
-        of them as similarities, 1 - error, under other names: "1 - hamming_gt (dhd)" ->
-        ("similarities", "dhd"). The last similarity, "nvoi", belongs to no error.
+        errors as similarities, 1 - error, under names of its own: it calls 1 - hamming_gt "dhd", so
+        "1 - hamming_gt (dhd)" -> ("similarities", "dhd"). Normalised VOI, "nvoi", is a similarity
+        that is not 1 minus one of the errors, and comes last.
         """
         paths: dict[str, tuple[str, ...]] = {}
-        for error, seism_name in ERRORS.items():  # the name of 1 - error is "" if it has none
+        for error, seism_name in ERRORS.items():  # such as "hamming_gt", "dhd"; "" if not in SEISM
             paths[error] = (error,)
             if seism_name:
-                paths[SIMILARITY_HEADINGS[seism_name]] = ("similarities", seism_name)
+                heading = SIMILARITY_HEADINGS[seism_name]  # "1 - hamming_gt (dhd)"
+                paths[heading] = ("similarities", seism_name)
         return {**paths, "nvoi": ("similarities", "nvoi")}
 
     def files(
@@ -294,7 +311,11 @@ class RegionMetric(Metric[None]):
     ) -> Texts:
         """Yield (file name, text) of the five tables of the official program and a CSV of curves.
 
-        - eval_cover.txt: one row with the covering's ODS threshold, ODS, OIS and best
+        ODS is the score at the best threshold of all images, OIS that at the best threshold of each
+        image. PRI is the Rand index, VOI the variation of information.
+
+        - eval_cover.txt: one row with the covering's ODS threshold, ODS, OIS and best (that at the
+          best threshold of each annotated region)
         - eval_cover_th.txt: threshold, covering
         - eval_cover_img.txt: image number from 1, its best threshold and, at this threshold, the
           covering of the ground truth by the prediction, and of the prediction by the ground truth
@@ -307,7 +328,7 @@ class RegionMetric(Metric[None]):
         images = np.arange(len(ids))
         covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
         covering_of_pred = ratio(stack["covered_pred"], stack["total_pred"])
-        best_index = covering_of_gt.argmax(axis=1)
+        best_index = covering_of_gt.argmax(axis=1)  # (N,), of each image's best threshold
         columns_of_images = [
             images + 1,
             thresholds[best_index],

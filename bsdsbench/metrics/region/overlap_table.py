@@ -88,6 +88,10 @@ class Annotators:
         The regions of each map are numbered from 0. They are also columns of tables, annotator by
         annotator: if the first map has 5 regions, region 2 of the second map is column 7.
 
+        Two properties of regions are kept for measures that treat some of them differently: which
+        have the label 0, which the adapted Rand error may ignore, and which are candidates, the
+        large regions that earn credit in the measure of objects and parts.
+
         Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
         differ.
         """
@@ -185,9 +189,12 @@ class OverlapTable:
 def select_candidates(area: Map) -> Bool:
     """Select candidate regions for objects and parts: True for each candidate, bool (regions,).
 
-    Regions are selected from largest to smallest until they cover 0.99 of the image. Among regions
-    of equal area, the last in raster order comes first. `area` (regions,) is in pixels.
+    A candidate is a region that may earn credit in this measure of a segmentation. Regions are
+    selected from largest to smallest until they cover 0.99 of the image. Among regions of equal
+    area, the last in raster order comes first. `area` (regions,) is in pixels.
     """
+    # Regions are numbered in raster order. A stable sort keeps this order among equal areas; [::-1]
+    # reverses it
     from_largest = np.argsort(area, kind="stable")[::-1]
     # Divide before summing, as SEISM does. If regions cover exactly 0.99, rounding often makes the
     # sum slightly smaller, and one more region is selected
