@@ -113,14 +113,14 @@ class CurveMetric(ValuesMetric[Opt]):
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
         The scores of a single curve are returned as they are, such as "ods". If there are several,
-        those of each curve are nested by its path from `curves`: ["seval"]["ods"]. Means over
-        images of the metric's `values`, if it has any, are added.
+        those of each curve are nested by its path from `curves`: ["seval"]["ods"]. The base class
+        adds the means over images of the metric's `values`, if it has any.
         """
-        scores = {
-            path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-            for path, matches in self.curves(stack, opt).items()
-        }
-        curves = scores.get(()) or nest(scores)  # () is the path of a single curve
+        scores = {}  # path -> scores; R50 is the recall at precision 0.5
+        for path, matches in self.curves(stack, opt).items():
+            scores[path] = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+        # A single curve has the path (). `nest` puts the scores of ("seval",) under the key "seval"
+        curves = scores[()] if () in scores else nest(scores)
         return {**curves, **super().scores(stack, weights, protocol, opt)}
 
     def files(
@@ -135,7 +135,7 @@ class CurveMetric(ValuesMetric[Opt]):
         stack: the counts. "counted", bool (N, curves), if present, says which images of N count.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
-        # `matches` int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
+        # path -> int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
             curve_score = part_of(score, path)
             if curve_score is None:  # such as a class without annotated boundaries
@@ -176,13 +176,15 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        counter: a function that replaces `boundary_counts` at the first tolerance, and returns
-            further arrays, such as errors by class. None for `boundary_counts` alone.
+        counter: a function of the same (pred, gt, protocol) that counts at the first tolerance, and
+            returns further arrays, such as errors by class. None for `boundary_counts` alone.
+        opt: the values of void pixels, which were applied when `gt` was read.
         """
         if counter is None:
             return _count_boundaries(pred, gt, protocol)
         has_others = len(protocol.tolerances) > 1
         at_others = _count_boundaries(pred, gt, protocol) if has_others else {}
+        # Only the first has `other_matches`; `thresholds` and `matches` are equal in both
         return {**at_others, **counter(pred, gt, protocol)}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
@@ -217,13 +219,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
         if OTHER_MATCHES not in stack:
             return scores
-        per_tolerance = [scores]
+        per_tolerance = [scores]  # R50 only at the first, as it has no column for each tolerance
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:
-            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods": its F-measure
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
-                scores[tolerance_key(key, name)] = at_one[key]
+                scores[tolerance_key(key, name)] = at_one[key]  # "ods" is a point: F, recall ..
+            values = [value_at(at_one, key) for at_one in per_tolerance]  # numbers: F of a point
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
@@ -263,11 +265,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {
             "ods": dict(zip(names, ods, strict=True)),
             "ois": dict(zip(names[1:], ois, strict=True)),
-            "ap": float(area(curve)) if math.isnan(ap) else ap,
+            "ap": float(area(curve)) if math.isnan(ap) else ap,  # area under the curve
             "n_images": len(images),
             "images": tuple(images),
             "curve": curve,
-            **{name: float(value) for name, value in recall_at_half(curve).items()},
+            **{name: float(value) for name, value in recall_at_half(curve).items()},  # r50 ..
         }
 
 
@@ -404,15 +406,16 @@ def _count_boundaries(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
-    widest = prepare_truth(gt_maps, max(radii))
+    widest = prepare_truth(gt_maps, max(radii))  # `near`: the pixels that could be matched
     at_thresholds = threshold_changes(pred, shape, protocol, widest.near, dropped, valid)
-    thresholds, changes, size = at_thresholds  # pixels that enter or leave the map, number of all
-    has_whole_image = protocol.whole_image and pred.kind != "segs"
+    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
+    thresholds, changes, size = at_thresholds  # `size` (T,): pixels of the map after each step
+    has_whole_image = protocol.whole_image and pred.kind != "segs"  # which have no threshold 0
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
-    tables = []  # one table (T, 4) for each tolerance
+    tables = []  # one table (T, 4) for each tolerance, in order of ascending thresholds
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(changes, target)  # from the highest threshold on
+        matched_gt, matched_pred = match_steps(changes, target)  # in the order of the steps
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
@@ -534,7 +537,7 @@ def threshold_changes(
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
-    size = None  # not yet counted
+    size = None  # (T,), not yet counted
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     if pred.kind == "segs":
@@ -545,13 +548,13 @@ def threshold_changes(
         soft, first = pred.boundary_map(), int(protocol.whole_image)
         # Without a threshold 0. Cuts are the smallest values that count as boundary
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
-        if near is None or protocol.clean or dropped is not None:  # later steps need all changes
-            near = thinning.EVERYWHERE
+        if near is None or protocol.clean or dropped is not None:
+            near = thinning.EVERYWHERE  # all changes: of pixels that `clean` or `dropped` removes
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
-            soft = prepare(soft, protocol, valid)
+            soft = prepare(soft, protocol, valid)  # apply these
         level = thresholding.levels(soft, cuts)  # (H, W), number of thresholds each pixel reaches
         changes, size = thinning.thinning_changes(level, thresholds.size, protocol.thin, near)
-        if protocol.clean:
+        if protocol.clean:  # remove pixels without neighbours
             changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
     # Step k has the changes start[k] .. start[k + 1] - 1 of the pixels with the indices `pixel`
     if dropped is not None:
@@ -559,7 +562,8 @@ def threshold_changes(
         start = np.r_[0, np.cumsum(is_kept)][changes.start]  # numbers of kept changes before a step
         changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
     if size is None or protocol.clean or dropped is not None:  # count the pixels that are left
-        n_added = np.r_[0, np.cumsum(changes.added)][changes.start]  # before each step
+        # Of the start[k] changes before step k, some add a pixel, and all others remove one
+        n_added = np.r_[0, np.cumsum(changes.added)][changes.start]
         n_removed = changes.start - n_added
         size = (n_added - n_removed)[1:]
     return ThresholdChanges(thresholds, changes, size)

@@ -20,7 +20,7 @@ from attrs import frozen
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
-from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
+from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
 from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
@@ -56,16 +56,15 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
     """Return the index of the bin of each value in [0, 1], for `bins` bins of equal width.
 
     dtype: dtype of the map that the values come from. A value within the rounding error of this
-        dtype from a bin edge counts as being on the edge.
+        dtype from a bin edge counts as being on the edge. Maps of integers were divided by their
+        largest value in float64.
     closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
     """
-    error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE
-    edges = np.arange(1, bins) / bins
+    error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE  # of float64
+    edges = np.arange(1, bins) / bins  # without 0 and 1, so that the end bins are open there
     if closed == "left":  # lower the edges, so that values just below an edge count as on it
-        lowered = edges / with_tolerance(1, error)
-        return np.searchsorted(lowered, values, "right")
-    raised = with_tolerance(edges, error)
-    return np.searchsorted(raised, values, "left")
+        return np.searchsorted(edges / (1 + error), values, "right")
+    return np.searchsorted(edges * (1 + error), values, "left")  # raised for the same reason
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
@@ -100,6 +99,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         counted = np.ones(soft.shape, bool) if valid is None else valid
         # Of each counted pixel: its value, the number of annotators who marked it, its bin
         p, n_marked, n_annotators = unit(soft)[counted], masks.sum(axis=0)[counted], len(masks)
+        # The dtype before `unit` converted the map to [0, 1] tells the rounding error of its values
         bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
         return {
             "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),
@@ -120,10 +120,11 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> OverlaySteps:
         """Classify the pixels as correct, false or missed at each of several thresholds.
 
-        The thresholds are the edges between bins. With a single bin, which has none, it is 0.5.
+        The thresholds are the edges between bins: 1/B, .. (B - 1)/B for B bins. A single bin has
+        none; then there are two bins here, with the edge 0.5.
         """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
-        soft = prepare(pred.soft, protocol, valid)
+        soft = prepare(pred.soft, protocol, valid)  # inverted or normalised, as the protocol says
         # The index of a pixel's bin is also the number of edges that its value reaches
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)

@@ -77,10 +77,11 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
     """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts.
 
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
-        the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half.
+        256 levels (the thresholds 0, 1/255, .. 1) and at the adaptive threshold of each image,
+        "half_tp" and "half_fp" (N,) at one half. "positives" (N,) are those of the mask.
 
     Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
-    the image's adaptive threshold, and one half. Rows of images with only void pixels are NaN.
+    the adaptive threshold, and one half. Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -93,7 +94,8 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
         "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
-        # Balanced error rate, 1 - the mean of both recalls; that of a class without pixels is 0
+        # Balanced error rate: 1 - the mean of the recalls of mask and background. `ratio` is 0 if
+        # the denominator is 0, so the recall of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
     return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
@@ -129,7 +131,8 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
 
     key: path of the score, such as "max_f_mean".
     measure: what it measures, such as "max_f" or "mae".
-    shown: the tables that have the column: "always" for all, "never" for only files and gates.
+    shown: the tables that have the column: "always" for all, "never" for none (such a score is only
+        in result files, and may be compared with a required minimum).
     """
     return Column(
         key,
@@ -138,8 +141,8 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
         lower=measure in _LOWER_IS_BETTER,  # smaller values are better
         digits=digits,
         shown=shown,
-        # The name under which papers report the score, if several columns may be meant: means over
-        # images, and scores of counts summed over images ("max_f_mean" and "max_f_sum")
+        # Papers report "max F" without saying whether "max_f_mean" (a mean over images) or
+        # "max_f_sum" (of counts summed over images) is meant: such columns have the same quantity
         quantity=measure if measure in _SUMMED_MEASURES else "",
     )
 
@@ -180,13 +183,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         abs_error_sum : float64 (), the sum of abs(map - mask)
         s_measure, weighted_f : float64 (), the results of the functions with these names
         """
-        valid = gt.parts.get("valid")
+        valid = gt.parts.get("valid")  # bool (H, W), False at void pixels; None if there are none
         mask, value = without_void(gt.mask, valid), _prepare_map(pred, valid, protocol, opt)
         counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
             "weighted_f": weighted_f(value, mask, valid),
         }
-        if valid is not None:
+        if valid is not None:  # from here on, positions do not matter: (pixels,)
             value, mask = value[valid], mask[valid]
         levels = np.floor(value * 255).astype(np.uint8)  # the highest that each pixel reaches
         adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
@@ -234,7 +237,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curve, ods, max_f_pr : mean precision and recall at each level, the first point of this
             curve with the largest F, and this F
         """
-        n_pixels = stack["pixels"]
+        n_pixels = stack["pixels"]  # (N,), without void pixels
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
         # Measure -> values at the 256 levels, at the adaptive threshold and at one half: of each
         # image, (N, 258), and of the summed counts, (S, 258)
@@ -242,7 +245,9 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         alignment = e_measure(
             stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
         )
-        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the last column
+        # (N, 257), not at one half; NaN for images of only void pixels
+        curves["e"] = _undefine_void(alignment, n_pixels)
+        # Only their curve is a score of precision and recall. The other measures stay in `curves`
         precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
         scores: dict[str, Any] = {
@@ -251,7 +256,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "max_f_sum": sum_curves["f"][:, :_N_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE_COLUMN],
         }
-        values = {  # of each image, (N,)
+        values = {  # scores that are means over images: their values for each image, (N,)
             "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
             "s_measure_mean": _undefine_void(stack["s_measure"], n_pixels),
             "weighted_f_mean": _undefine_void(stack["weighted_f"], n_pixels),
@@ -263,6 +268,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             if name in _MEASURES_AT_HALF:
                 values[f"{name}_mean"] = curve[:, _HALF_COLUMN]
                 scores[f"{name}_sum"] = sum_curves[name][:, _HALF_COLUMN]
+            # The best point of the mean curve, which is not the mean of the images' best points
             best, largest = ("min", np.min) if name in _LOWER_IS_BETTER else ("max", np.max)
             scores[f"{best}_{name}_mean"] = largest(weighted_mean(weights, at_levels), axis=1)
         return {**scores, **image_means(weights, values)}
@@ -378,11 +384,15 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
 def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    The result is the mean of an object similarity and a region similarity, but at least 0. The
-    regions are the four quarters into which the centroid of the mask divides the image, weighted by
-    area. As in the authors' code, a centroid halfway between two pixels is rounded to the even
-    index. Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), a full mask
-    gives mean(soft).
+    The result is the mean of an object similarity and a region similarity, but at least 0.
+
+    - Object similarity: 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the map
+      in the mask, likewise of 1 - map outside it, and the mean of both weighted by area
+    - Region similarity: structural similarity (SSIM) of map and mask in the four quarters into
+      which the centroid of the mask divides the image, weighted by area. As in the authors' code, a
+      centroid halfway between two pixels is rounded to the even index.
+
+    Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), a full mask mean(soft).
 
     Parameters
     ----------
@@ -400,9 +410,9 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     values, on = (soft, mask) if valid is None else (soft[valid], mask[valid])
     if not on.size:
         return 0.0
-    share = on.mean()
+    share = on.mean()  # of the mask in the image
     if share in (0, 1):
-        return float(abs(1 - share - values.mean()))
+        return float(values.mean() if share == 1 else 1 - values.mean())
     # Outside the mask, the value should be 0, so 1 - value takes its place
     inside, outside = _object_similarity(values[on]), _object_similarity(1 - values[~on])
     by_object = share * inside + (1 - share) * outside
@@ -484,9 +494,10 @@ def weighted_f(soft: Map, mask: Map, valid: Map | None = None) -> float:
     if not mask.any():
         return 0.0
     error = np.abs(soft - mask)
-    # Distance to the mask, and row and column of the nearest mask pixel, (H, W) each
+    # Distance to the mask, and row and column of the nearest mask pixel, (H, W) each. A mask pixel
+    # is its own nearest one, so that `error[row, col]` keeps its error
     distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
-    blurred = without_void(error[row, col], valid)
+    blurred = without_void(error[row, col], valid)  # 0 at void pixels, as outside the image
     gaussian = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
     for axis in range(2):  # a 2D Gaussian is the product of two 1D Gaussians
         blurred = ndimage.correlate1d(blurred, gaussian / gaussian.sum(), axis, mode="constant")

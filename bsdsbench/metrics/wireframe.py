@@ -93,10 +93,13 @@ class WireframeMetric(Metric[WireframeOptions]):
         both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
         `n_junctions` is NaN.
         """
-        grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
+        # `grid`: the range (rows, columns) of predicted coordinates, by the file or the option, or
+        # GRID (128 x 128). `drawn`: the map of drawn lines
+        grid, drawn = GRID, pred
         if "lines" in pred.parts:
             grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            if pred.lines.grid is None and grid != GRID:  # the reader drew the lines on GRID
+            # The reader, which does not know the option, has drawn the lines of such a file on GRID
+            if pred.lines.grid is None and grid != GRID:
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {
@@ -108,19 +111,21 @@ class WireframeMetric(Metric[WireframeOptions]):
         }
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return counts
+        # Distances are in cells of GRID, to which all coordinates are scaled
         lines, gt_lines, gt_grid = pred.lines, gt.lines, gt.lines.grid or GRID
         _check_coordinates(lines, grid, pred.where)
         _check_coordinates(gt_lines, gt_grid, gt.where)
-        gt_ends = _to_grid(gt_lines.ends, gt_grid)
-        counts["lines"] = _match_lines(lines, _to_grid(lines.ends, grid), gt_ends)
+        gt_ends = _scale_to_128(gt_lines.ends, gt_grid)
+        counts["lines"] = _match_lines(lines, _scale_to_128(lines.ends, grid), gt_ends)
         counts["n_lines"] = float(len(gt_ends))
         if lines.junctions is not None and gt_lines.junctions is not None:
-            gt_junctions = _to_grid(gt_lines.junctions[:, :2], gt_grid)  # row and column, (M, 2)
+            gt_junctions = _scale_to_128(gt_lines.junctions[:, :2], gt_grid)  # (M, row and column)
             counts["n_junctions"] = float(len(gt_junctions))
-            if len(gt_junctions):  # otherwise none is counted, as in L-CNN's program
+            if len(gt_junctions):  # L-CNN's program ignores predictions in images without junctions
                 # (J, 3): row and column, in cells of `grid`, and score of each predicted junction
                 best_first = lines.junctions[np.argsort(-lines.junctions[:, 2], kind="stable")]
-                offsets = _to_grid(best_first[:, :2], grid)[:, None] - gt_junctions  # (J, M, 2)
+                pred_junctions = _scale_to_128(best_first[:, :2], grid)
+                offsets = pred_junctions[:, None] - gt_junctions  # (J, M, 2)
                 is_hit = _find_hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
                 counts["junctions"] = np.column_stack([best_first[:, 2], is_hit])
         return counts
@@ -135,11 +140,13 @@ class WireframeMetric(Metric[WireframeOptions]):
         """
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return
+        # The grids (rows, columns) of the coordinates. Without one in the file, annotations are on
+        # GRID (128 x 128), and predictions are where the option says
         grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-        gt_ends = _to_grid(gt.lines.ends, gt.lines.grid or GRID)
+        gt_ends = _scale_to_128(gt.lines.ends, gt.lines.grid or GRID)
         n_hits = []  # true positives at the largest distance threshold: as given, exchanged
         for order in ([0, 1, 2, 3], [1, 0, 3, 2]):  # the columns hold row, column, row, column
-            pred_ends = _to_grid(pred.lines.ends[:, order], grid)
+            pred_ends = _scale_to_128(pred.lines.ends[:, order], grid)
             n_hits.append(_match_lines(pred.lines, pred_ends, gt_ends)[:, -1].sum())
         as_given, exchanged = n_hits
         if exchanged > 2 * as_given + 1:
@@ -158,12 +165,14 @@ class WireframeMetric(Metric[WireframeOptions]):
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
-        # (S, T). L-CNN's program pairs recalls and precisions by rank, regardless of thresholds.
-        # Precision then falls as recall rises, and needs no interpolation
+        # (S, T). The program of L-CNN sorts recalls and precisions separately, and pairs the lowest
+        # recall with the highest precision, and so on. So precision never rises along the curve,
+        # and AP is the sum of the steps of recall, each times its precision
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         scores["fh"] = f_measure(precision, recall).max(axis=1)
         scores["aph"] = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
-        sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)  # (S, 3)
+        # `lines` (N, L, 4): score, then 1 or 0 for a hit at three distances. AP at each, (S, 3)
+        sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)
         for k, threshold in enumerate(LINE_THRESHOLDS):
             scores[f"sap{threshold:g}"] = sap[:, k]
         junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
@@ -173,8 +182,8 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    lines: the N predicted lines as they are in the file. If the first line occurs again, that line
-        and all that follow are padding, and are ignored.
+    lines: the N predicted lines as they are in the file. Networks fill up a file of fixed length
+        with its first lines. If the first line occurs again, it and all that follow are ignored.
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
     Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
@@ -186,7 +195,8 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     n_lines = repetitions[0] if repetitions.size else len(pred_ends)
     pred = pred_ends[:n_lines].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
-    # Sum of the squared distances between ends, with the ends of gt in either order
+    # Sum of the squared distances between ends, (L, M), with the ends of gt in either order.
+    # LINE_THRESHOLDS are limits of this sum, without a root
     distance = ((pred - gt) ** 2).sum(axis=(2, 3))
     swapped_distance = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))
     is_hit = _find_hits(np.minimum(distance, swapped_distance), LINE_THRESHOLDS)
@@ -197,8 +207,9 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
     If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
-    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
-    grid is probably larger. `where` names the file in the message.
+    the image size; negative ones occur, as networks may place points outside. If a coordinate
+    exceeds the grid (rows, columns) by more than SLACK (2) cells, the grid is probably larger.
+    `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -220,7 +231,7 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
         )
 
 
-def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
+def _scale_to_128(coordinates: F8, grid: tuple[int, int]) -> F8:
     """Scale points (N, 2) or lines (N, 4), row column (row column), from `grid` to 128 x 128."""
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])
@@ -265,7 +276,8 @@ def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     order = np.argsort(-pooled[:, 0], kind="stable")
     hits = np.ascontiguousarray(pooled[order, 1:] != 0)
     # AP is the precision at the rank of each hit, or the largest at a later rank, summed over hits
-    # and divided by the number of annotations
+    # and divided by the number of annotations. The kernel needs the scores to keep the predictions
+    # of an image with equal scores together if the image occurs several times in a data set
     sums = sum_interpolated_precision(
         image[order], pooled[order, 0], hits, np.ascontiguousarray(weights, np.int64)
     )
