@@ -86,10 +86,11 @@ def evaluate_items(
             raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
         items = (given[k] for k in range(len(given)))  # a data set of torch has no `__iter__`
     plan = plan_call("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
+    # "error": no missing prediction is replaced, because every item has one
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
-    total = len(given) if isinstance(given, Sized) else 0
-    empty = Evaluation(plan.protocol, str(plan.name), [], provenance)
-    run = run_source(array_items(items, plan), plan, empty, total)
+    total = len(given) if isinstance(given, Sized) else 0  # 0: unknown
+    empty_run = Evaluation(plan.protocol, str(plan.name), [], provenance)  # records follow
+    run = run_source(array_items(items, plan), plan, empty_run, total)
     if not run.records and not run.left_out:
         raise DataError("items: no images, expected some: a generator is used up after one loop")
     return run
@@ -163,7 +164,8 @@ def named_id(value: object, prefix: str = "") -> str:
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     """Lazily convert triples (id, prediction, ground truth) of a user to `ArrayItem`s.
 
-    An `ArrayItem` holds the arrays as the metrics of the plan interpret them. If the arrays of an
+    An `ArrayItem` holds the arrays as each group of metrics in the plan (`plan.metric_groups`, the
+    metrics that interpret arrays in the same way) interprets them. If the arrays of an
     image are invalid, its item holds the DataError, so that the other images are still counted.
     Raises DataError if an entry is not a triple, or if an id is repeated or has the wrong type.
     """
@@ -181,13 +183,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
         seen.add(image_id)
         try:
             inputs = {}
-            # The metrics of a group interpret arrays in the same way, so the first stands for all
             for group in plan.metric_groups:
-                metric, readings = group.metrics[0], group.readings
+                metric, readings = group.metrics[0], group.readings  # the first stands for all
                 wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
                 wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
+                # A list holds all its arrays, but a generator may reuse one array for every image
                 if not isinstance(items, list | tuple):
-                    # A generator may write the next image into the same arrays
                     wrapped_pred, wrapped_truth = _copied(wrapped_pred), _copied(wrapped_truth)
                 inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
             yield ArrayItem(image_id, inputs)
@@ -213,34 +214,38 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
     An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
-    with one map per class. `readings` says how the metrics interpret the values.
+    with one map per class. A Prediction has a map of one of these kinds already.
 
-    If the run compares masks, an (H, W) map of classes is binarised to a mask, except in a
-    Prediction that was read from a file, because reading has binarised it already.
+    A map of classes (H, W) is binarised to a mask if the run compares masks (`readings`, which say
+    how the metrics interpret the values). Reading from a file has already binarised those of a
+    Prediction that was read.
     """
     label = f"{image_id}: prediction"
+    reading = readings.pred
     if not isinstance(pred, Prediction):
-        if kind == "classes" and readings.pred.kind is not Kind.MASK:
-            pred = Prediction(image_id, classes=one_channel(given_array(pred, "prediction")))
-        elif kind == "classes":
-            array = _as_plane(pred, "prediction")
-            if array.ndim == 2:  # bool and gray floats are masks too, but no class labels
-                mask, _, evidence, _ = readings.pred.mask(to_plane(array, label), label, image_id)
+        if kind == "labels":
+            return Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
+        if kind == "depth-map":
+            return Prediction(image_id, depth=_as_plane(pred, "prediction"))
+        if kind != "classes":
+            return Prediction(image_id, soft=_as_plane(pred, "prediction"))
+        array = one_channel(given_array(pred, "prediction"))  # (1, H, W) is one class
+        if reading.kind is Kind.MASK:
+            array = _as_plane(array, "prediction")  # (1, H, W) is one mask
+            if array.ndim == 2:
+                # Before there is a Prediction: its `classes` must be integers, but a mask may also
+                # be given as bools or gray floats
+                mask, _, evidence, _ = reading.mask(to_plane(array, label), label, image_id)
                 return Prediction(image_id, classes=mask, evidence=evidence)
-            pred = Prediction(image_id, classes=array)
-        elif kind == "labels":
-            pred = Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
-        elif kind == "depth-map":
-            pred = Prediction(image_id, depth=_as_plane(pred, "prediction"))
-        else:
-            pred = Prediction(image_id, soft=_as_plane(pred, "prediction"))
-    takes_soft, compares_masks = readings.pred.kind is Kind.SOFT, readings.gt.kind is Kind.MASK
-    takes_mask = readings.pred.kind is Kind.MASK or (takes_soft and compares_masks)
+        pred = Prediction(image_id, classes=array)
+    # A metric that takes soft maps and compares them with masks takes masks too
+    takes_soft_or_mask = reading.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
+    takes_mask = reading.kind is Kind.MASK or takes_soft_or_mask
     is_class_map = "classes" in pred.parts and pred.classes.ndim == 2
     is_from_file = pred.evidence.maps > 0  # the number of files whose values were examined
     if not takes_mask or not is_class_map or is_from_file:
         return pred
-    binarised = readings.pred.mask(to_plane(pred.classes, label), label, image_id)
+    binarised = reading.mask(to_plane(pred.classes, label), label, image_id)
     return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
 
 
@@ -248,13 +253,14 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     """Convert user input, a GroundTruth or arrays, to a GroundTruth.
 
     A GroundTruth is returned unchanged, except that its labels are binarised to a mask if the run
-    compares masks (`reading.kind` is MASK) and it has none. Arrays are interpreted as follows:
+    compares masks (`reading.kind` is MASK) and it has none. Arrays are interpreted by `kind`, the
+    kind of ground truth that the metrics need:
 
-    - If `kind` is "annotators", they are one (H, W) map per annotator, in a list or an array
-      (A, H, W), of region labels if `reading.kind` is REGIONS, otherwise of boundaries.
-    - Otherwise an array (H, W) is a mask if the run compares masks, a depth map if `kind` is
-      "depth-map", and a label map in all other cases. A binary array (C, H, W) has the boundary
-      maps of C classes.
+    - "annotators": one (H, W) map per annotator, in a list or an array (A, H, W), of region labels
+      if `reading.kind` is REGIONS, otherwise of boundaries
+    - any other kind, if the run compares masks: one mask (H, W)
+    - "depth-map": one depth map (H, W)
+    - "classes" and the rest: a label map (H, W), or the binary boundaries (C, H, W) of C classes
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -265,13 +271,11 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         mask_parts = reading.mask(to_plane(truth.labels, label), label, image_id)._asdict()
         return truth.replace(**mask_parts)
     if kind == "annotators":
-        name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
+        name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"  # as in BSDS files
         maps = _list_annotators(truth)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")
-    if kind == "classes" and not compares_masks:  # (1, H, W) may be the boundaries of one class
-        array = one_channel(given_array(truth, "ground truth"))
     if compares_masks and array.ndim == 2:
         mask_parts = reading.mask(to_plane(array, label), label, image_id)._asdict()
         return GroundTruth(image_id, **mask_parts)
@@ -281,7 +285,10 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         raise DataError(wrong, fix=fix)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
-    parts: dict[str, Any] = class_parts(array)
+    if kind == "classes" and not compares_masks:
+        # With its axis of length 1, as (1, H, W) may be the binary boundaries of one class
+        array = one_channel(given_array(truth, "ground truth"))
+    parts: dict[str, Any] = class_parts(array)  # as "labels" or "class_boundaries"
     return GroundTruth(image_id, **parts)
 
 

@@ -53,6 +53,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     try:
         _check_workers(client, address)
         executor = _WatchedExecutor(client)
+        # Cancels the pending calls once there has been no worker for PATIENCE seconds
         threading.Thread(target=executor.watch, args=(is_over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
     finally:

@@ -62,8 +62,8 @@ from bsdsbench.text import clip, listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # the batch size of a worker is the number of images divided by this ...
-MAX_BATCH = 16  # ... but at least 1 and at most this
+BATCH_DIVISOR = 1000  # a worker gets 1/1000 of the images of a run at a time ...
+MAX_BATCH = 16  # ... but at least 1 and at most this many
 MANY_WORKERS = 8  # from this number on, processes are faster, because reading files holds the GIL
 AHEAD = 3  # number of batches submitted per worker, which limits the memory of a run
 
@@ -119,11 +119,13 @@ def evaluate(
     """
     plan = plan_call("evaluate", RunOptions, options, protocol, metrics)
     plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
-    if plan.task is not None:
-        check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
-    ids = plan.task.ids if plan.task is not None and not plan.split_file else ()
-    items, absent = list_items(pred_dir, gt_dir, plan, ids or None)
-    return run_source(items, plan, run_of_folders(items, plan, absent, pred=pred_dir, gt=gt_dir))
+    task = plan.task  # a data set, a protocol and a metric under one name
+    if task is not None:
+        check_truth(task, gt_dir, plan.protocol, plan.split_file)
+    ids = () if task is None or plan.split_file else task.ids
+    items, absent = list_items(pred_dir, gt_dir, plan, ids or None)  # `absent`: no prediction
+    uncounted = run_of_folders(items, plan, absent, pred=pred_dir, gt=gt_dir)  # no records yet
+    return run_source(items, plan, uncounted)
 
 
 def evaluate_humans(
@@ -177,24 +179,24 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     If the source is a sequence, only the plan's shard is counted. Any other iterable is consumed
     lazily and completely; `total` is its number of images, or 0 if unknown.
 
-    If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted,
-    so repeating the call resumes the run. Raises DataError with the errors of all images, unless
-    `plan.on_error` is "skip". If the run is interrupted or a worker dies, the KeyboardInterrupt or
-    DataError says how many images were stored.
+    If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted
+    (in `stored`, otherwise None), so repeating the call resumes the run. Raises DataError with the
+    errors of all images, unless `plan.on_error` is "skip". If the run is interrupted or a worker
+    dies, the KeyboardInterrupt or DataError says how many images were stored.
     """
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
-            is_whole_set = not (plan.split_file or plan.task or run.provenance.shard)
-            absent = {*run.failed, *run.provenance.no_prediction}
+            # Raises now if the table lacks an image or has unknown ones (None: those are allowed)
             ids = [item.image_id for item in source]
-            # Before counting: raises if the table of groups lacks an image. None: may have others
-            group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
+            is_part = plan.split_file or plan.task or run.provenance.shard
+            others = None if is_part else {*run.failed, *run.provenance.no_prediction}
+            group_rows(ids, plan.groups, plan.group_by, others)
         shard, n_shards = plan.shard  # (1, 1) for a run without shards
         source = source[shard - 1 :: n_shards]
         total = len(source)
-        batch = max(1, min(MAX_BATCH, total // SMALL_RUN))  # above 1 only for large sets
-        if n_shards > 1:
+        batch = max(1, min(MAX_BATCH, total // BATCH_DIVISOR))
+        if n_shards > 1:  # an image without a prediction is listed by one shard too
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
@@ -222,8 +224,7 @@ def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Prob
     if stored is None:
         return Problem(has=f"{prefix}nothing was kept")
     kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
-    # With `fresh` still True, the repeated call would delete the stored records
-    fix = (Setting("fresh", False),) if plan.fresh else ()
+    fix = (Setting("fresh", False),) if plan.fresh else ()  # True would delete the records first
     return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
 
 
@@ -300,8 +301,9 @@ def _count_all(
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     """Warn about mistakes in the first images. Returns True if their maps look inverted."""
     try:
+        # `plan.unused`: fields of the protocol that affect no score, as those of unused matching
         warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
-    except Exception as error:  # from the symptoms of a metric, on which no count depends
+    except Exception as error:  # a bug in a metric's own search for mistakes, as of a plug-in
         fault = _describe_bug(error, plan)
         if plan.on_error == "fail":
             raise DataError(fault) from error
@@ -314,22 +316,20 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
     """Return the run with its counted images, and warn about problems of the whole set.
 
-    Raises DataError
-
-    - with the errors of all images, unless `plan.on_error` is "skip" and some image was counted
-    - if the values in the files have no consistent interpretation
-    - if no image has annotated boundaries, unless the run is a shard
+    Raises DataError with the errors of all images, unless `plan.on_error` is "skip" and some image
+    was counted; if the values in the files have no consistent interpretation; or if no image has
+    annotated boundaries, unless the run is a shard.
     """
     errors = dict(sorted(images.errors.items()))  # by image id
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
-    if images.left_out and not images.records and plan.shard == (1, 1):  # not a shard
+    if images.left_out and not images.records and plan.shard == (1, 1):  # (1, 1): no shard
         raise DataError(f"{run.name}: no image with boundaries in its ground truth")
     failed = dict(run.failed)
     for image_id, error in errors.items():
         reason = "; ".join(map(str, error.problems))
         for folder in (run.provenance.pred, run.provenance.gt, run.provenance.photos):
-            if plan.on_dask and folder:  # Dask workers were given absolute paths
+            if plan.on_dask and folder:  # workers got an absolute path: restore the user's
                 reason = reason.replace(os.path.abspath(folder), folder)
         failed[image_id] = reason
     origin = attrs.evolve(
@@ -341,7 +341,7 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
     run = replace(run, provenance=origin, records=images.records, failed=failed, kept=images.n_kept)
     if plan.groups is not None or plan.group_by is not None:
         run = run.with_groups(plan.groups, plan.group_by)
-    for warning in run.verdict():  # problems that only the values of all files together show
+    for warning in run.verdict():  # of all files together; inversion is reported only once
         if not (images.warned_inverted and isinstance(warning, InvertedWarning)):
             warn(warning)
     return run
@@ -387,18 +387,18 @@ def count(
         started = time.perf_counter()
         # One pair for each group of metrics that interpret files in the same way
         inputs = [item.load(group, protocol, files) for group in plan.metric_groups]
-        pred, gt = inputs[0]
+        pred, gt = inputs[0]  # all groups have the same kind of ground truth
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = look_at(pred, gt, protocol)
-        has_boundary = first_metrics[0].gt_kind != "annotators"  # other kinds need none
+        is_empty = first_metrics[0].gt_kind == "annotators"  # only boundaries can be missing
         valid = gt.parts.get("valid", True)  # False for void pixels
         for boundary in gt.boundaries:
-            has_boundary = has_boundary or bool((boundary & valid).any())
-        if not has_boundary and protocol.empty_gt == "error":
+            is_empty = is_empty and not (boundary & valid).any()
+        if is_empty and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
-        if unchanged or (not has_boundary and protocol.empty_gt != "count"):
+        if unchanged or (is_empty and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
         record = _count_metrics(item, inputs, plan, fingerprint, started)
         return Outcome(record, pack_record(record) if serialise else b"", look=look)
@@ -435,25 +435,25 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors  # also counts missed and false pixels by class
-    has_thresholds = reads_whole_truth = False
+    has_thresholds = reads_whole_truth = False  # the latter: not only boundaries
     for metric in map(registry.get, plan.metrics):
         has_thresholds |= metric.cuts_at_thresholds
         reads_whole_truth |= metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for group, (pred, gt) in zip(plan.metric_groups, inputs, strict=True):
-        file_pred = None if item.form else pred  # `form` is set if `pred` is not from a file
+        file_pred = None if item.form else pred  # `form`: an empty map or annotators, no file
         evidence = None
         for metric in group.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if evidence is None or metric.reads == "classes":  # each interprets labels differently
+            # A group shares its evidence, except that every metric of classes judges labels itself
+            if evidence is None or metric.reads == "classes":
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     first_evidence = evidence_by_metric[plan.metrics[0]]
-    # Metric -> its evidence, if it differs from that of the first metric
-    other_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
+    differing_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
     pred, gt = inputs[0]  # of the group of the first metric
-    truth = gt.fingerprints(reads_whole_truth)
+    truth = gt.fingerprints(reads_whole_truth)  # hashes of the annotations, `whole` of all of them
     return ImageRecord(
         item.image_id,
         gt.shape,
@@ -465,7 +465,7 @@ def _count_metrics(
         whole_truth=truth.whole,
         pred=first_evidence.pred,
         gt=first_evidence.gt,
-        others=other_evidence,
+        others=differing_evidence,
     )
 
 
@@ -484,14 +484,14 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
     `total` is the number of images, or 0 if unknown; `batch`, that which a worker gets at a time.
     """
-    requested = plan.executor
+    requested = plan.executor  # a word such as "thread", an Executor, or a Dask cluster
     workers = min(plan.workers or available_cores(), total or MAX_WORKERS)
     if isinstance(requested, Executor):  # the user's, which is not shut down
         yield requested, AHEAD * workers
     elif plan.on_dask:
         from bsdsbench.runs.dask_cluster import dask_executor, silent
 
-        with silent(), dask_executor(requested) as (executor, cores):
+        with silent(), dask_executor(requested) as (executor, cores):  # `silent`: its loggers
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1  # calls are made in this thread
@@ -504,8 +504,8 @@ def _start_workers(workers: int, requested: object, batch: int) -> Executor:
     """Start a pool of worker processes or threads.
 
     requested: "process" for processes, "thread" or None for threads, or "auto". "auto" uses
-        processes if there are at least MANY_WORKERS workers or if `batch` is above 1, as in large
-        runs. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
+        processes if there are at least MANY_WORKERS workers or if they get several images at a time
+        (`batch`). If processes cannot be started, it uses threads, and "process" raises DataError.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
@@ -568,7 +568,7 @@ def _map_in_order(
                 oldest, future = pending[0]
                 returned = future.result()
                 not_called = oldest[len(returned) :]  # the worker's time for a batch was over
-                if not_called:
+                if not_called:  # they remain the oldest batch, so that the order is kept
                     future = executor.submit(_call_until_deadline, function, not_called)
                     pending[0] = not_called, future
                 else:

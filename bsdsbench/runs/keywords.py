@@ -87,7 +87,7 @@ _EXECUTOR = _Check(
     ),
     "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
 )
-_FLAG = _Check(lambda value: isinstance(value, bool), "True or False")
+_IS_BOOL = _Check(lambda value: isinstance(value, bool), "True or False")
 
 
 def keyword(
@@ -104,12 +104,13 @@ def keyword(
     check: the rule for other values. If it is None and `choices` is given, the value must be one of
         them; if neither is given, every value is accepted.
     flag: settings of the command-line option, such as its `names` and `metavar`. If they have
-        is_flag=True, the value must be a bool, whatever `check` is.
+        is_flag=True, the option takes no value there, and in Python the value must be a bool,
+        whatever `check` is.
     """
     if flag.get("is_flag"):
-        check = _FLAG
+        check = _IS_BOOL
     if choices:
-        flag["choices"] = choices
+        flag["choices"] = choices  # for the command line, which checks them too
         if check is None:
             expected = f"one of {', '.join(choices)}"
             check = _Check(lambda value: isinstance(value, str) and value in choices, expected)
@@ -353,8 +354,9 @@ class Plan(RunKeywords):
         """Check that the metrics can share a run with these keywords, and set the other fields.
 
         The metrics must read this kind of predictions and the same kind of ground truth. They must
-        ignore void pixels if there is a field of view, and one must count errors by class if
-        `errors` is set. Raises one DataError that lists all problems.
+        be able to ignore void pixels (`Metric.void`) if there is a field of view, and one must
+        match boundary pixels, whose errors have classes, if `errors` is set. Raises one DataError
+        that lists all problems.
         """
         reader = registry.readers(self.metrics)[0]  # the metric that decides how files are read
         faults: list[str | Problem] = []
@@ -364,11 +366,12 @@ class Plan(RunKeywords):
                 faults.append(
                     f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
                 )
+            # A run of masks may have metrics of other ground truth that can also evaluate masks
             accepts_masks = reader.reads == "mask" and metric.takes_masks
             if metric.gt_kind != reader.gt_kind and not accepts_masks:
                 both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
-            if self.valid_dir is not None and not metric.void:  # it cannot ignore void pixels
+            if self.valid_dir is not None and not metric.void:
                 fault = f"metric {metric.name}: counts every pixel"
                 faults.append(f"{fault}, expected no field of view (valid_dir)")
         if self.errors and not any(registry.get(name).has_errors for name in self.metrics):
@@ -376,7 +379,7 @@ class Plan(RunKeywords):
         if faults:
             raise DataError(problems=faults)
         settings = self.metrics, self.protocol, self.pred_kind
-        # object.__setattr__, because the class is frozen
+        # The fields described above. `=` fails, because the class is frozen
         object.__setattr__(self, "metric_groups", registry.group_by_reading(*settings))
         object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
         object.__setattr__(self, "sources", registry.source_hashes(self.metrics))
@@ -445,19 +448,19 @@ def make_plan(
     names = registry.check_names(metrics)
     fields = attrs.asdict(keywords, recurse=False)  # of the Plan: some are replaced below
     fields["task"] = fields["multi_scale"] = None
-    if keywords.task is not None:
+    if keywords.task is not None:  # its metric and, unless one is given, its protocol are used
         from bsdsbench.protocol.tasks import Task
 
         task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
         fields["task"] = task
-        protocol = _protocol_of(task, keywords, protocol, names)
+        protocol = _protocol_of(task, keywords, protocol, names)  # raises if they contradict it
         names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         class_option = {"classes": tuple(keywords.classes)}
         resolved = resolved.replace(options=dict.fromkeys(names, class_option))
-    if keywords.scales is not None or keywords.flip:
+    if keywords.scales is not None or keywords.flip:  # several calls of the detector per image
         from bsdsbench.transforms.multi_scale import MultiScale
 
         fields["multi_scale"] = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
@@ -468,7 +471,7 @@ def make_plan(
     fields["out"] = None if keywords.out is None else Path(keywords.out)
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     plan = Plan(**fields)
-    largest = max(resolved.tolerances)
+    largest = max(resolved.tolerances)  # fractions of the image diagonal, unless in pixels
     if resolved.max_dist_px is None and largest > _WIDE and "max_dist" not in plan.unused:
         meant = f"{largest / 100:.6g} if {largest:g} % is meant"
         warn(InputWarning(f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected {meant}"))
@@ -486,7 +489,7 @@ def plan_call(
     """Check the keywords that a user passes to a function such as `evaluate`, and plan the run.
 
     function: the name of the function, for error messages.
-    accepted: a TypedDict with the keywords that the function accepts.
+    accepted: a TypedDict with the keywords that the function accepts beside protocol and metrics.
     options: the keywords that the user passed.
     defaults: the function's defaults that differ from those of RunKeywords.
 
@@ -497,7 +500,7 @@ def plan_call(
         hint = did_you_mean(name, ("protocol", "metrics", *keywords))
         from bsdsbench.protocol.protocol import Protocol
 
-        if name in Protocol.names():
+        if name in Protocol.names():  # a field of the protocol instead of a keyword
             hint = f"; set it in the protocol: Protocol.preset('bsds500').replace({name}=...)"
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []

@@ -98,12 +98,12 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         if run.provenance.pred:
             folders[show(run.provenance.pred)] = None
             places.add(run.places.get("pred", run.provenance.pred))
-    # Such as of two epochs; machines of a cluster may have copies of one. A detector's shards write
-    # their maps into a folder each
+    # Different folders may hold the maps of two epochs. It is no mistake if a single folder has two
+    # paths, as on the machines of a cluster, or if a detector wrote the maps: it has one per shard
     if min(len(folders), len(places)) > 1 and not runs[0].provenance.detector:
         fault = f"merge: the shards read predictions from {listed([*folders])}"
         warn(InputWarning(f"{fault}, expected the same maps in all of them"))
-    for warning in merged.verdict():
+    for warning in merged.verdict():  # of the values in all files together
         warn(warning)
     return merged
 
@@ -111,10 +111,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
     """Combine the provenance of all shards of a run.
 
-    Lists of left-out images are concatenated and sorted, and the date is the latest. `detector`
-    keeps only "taken_over", the total number of maps that were reused from earlier calls. `shard`
-    and `truth`, a hash by which shards are compared, become None. All other fields are those of the
-    first shard.
+    Lists of left-out images are concatenated and sorted, and the date is the latest. If a detector
+    made the maps, `detector` keeps only "taken_over", the total number of maps that were reused
+    from earlier calls. `shard` and `truth`, a hash by which shards are compared, become None. All
+    other fields are those of the first shard.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -159,7 +159,8 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     The value is None if the property is unknown, as the columns of groups (scene, patient ..) of a
     run without images.
     """
-    detector = run.provenance.detector  # the function that made the maps; None if they were given
+    # What is known of the function that made the maps; None if the maps were given
+    detector = run.provenance.detector
     count_names = None  # metric -> names of its arrays of counts, such as "matches"
     if run.records:
         counts = run.records[0].counts  # their names are the same in all records of a run
@@ -171,7 +172,7 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
         "ground truth": run.provenance.truth,  # a hash of the files of all shards
         _GROUP_COLUMNS: group_columns(run.records) if run.records else None,
         _PLUGIN_SOURCES: run.provenance.sources,  # of metrics that are not in this package
-        # The published data set that the ground truth is like, such as BSDS500's test set, or ""
+        # The public data set with the most annotations in common with the run, or ""
         "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,  # a hash of the ids of all shards
         # The function and the user's label of its maps. The other fields, such as the versions of
@@ -191,7 +192,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     provenance holds the names of the runs (`best_of`), and for how many images and thresholds each
     was chosen at the first tolerance (`chosen`). If the runs come from result files of other
     programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
-    programs.
+    programs: it uses this first point of the curve, where every pixel is predicted.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
     MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
@@ -204,14 +205,14 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         _check_same_images(first_run, tables[0], run, table)
     records = []
     times_chosen = np.zeros(len(runs), np.int64)
-    form = f"best-of-{len(runs)}"
+    form = f"best-of-{len(runs)}"  # in place of the format of the predictions, such as "soft8"
     for record in first_run.records:
         counts_of_runs = [table[record.image_id] for table in tables]
         thresholds = record.counts[_BOUNDARY].thresholds
         steps = np.arange(thresholds.size)
         # Matches at each tolerance, (M, T, 4): M runs, T thresholds, four pixel counts
         matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
-        if OTHER_MATCHES in counts_of_runs[0]:  # counted at further tolerances
+        if OTHER_MATCHES in counts_of_runs[0]:  # (K, T, 4) per run: counted at K more tolerances
             matches_at.extend(np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1))
         best_matches = []  # (T, 4) at each tolerance
         for k, matches in enumerate(matches_at):
@@ -231,8 +232,8 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         chosen=tuple(times_chosen.tolist()),
     )
     protocol = first_run.protocol
-    # From result files, whose protocol is not stated: the programs use the point of threshold 0
-    if not protocol.stated and protocol.whole_image:
+    # Result files of programs do not state the protocol. `replace` would mark its name as changed
+    if not protocol.stated and protocol.whole_image:  # the first point is at threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
     return Evaluation(protocol, title, records, provenance, places=first_run.places)

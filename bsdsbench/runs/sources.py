@@ -112,7 +112,8 @@ class FileItem:
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the content of all files of the image, which `read` returns as bytes.
 
-        A missing prediction is replaced by `n_maps` empty maps of `kind`, so both are hashed too.
+        `load` replaces a missing prediction by `n_maps` empty maps of `kind`, so these two are
+        hashed too.
         """
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
@@ -120,7 +121,7 @@ class FileItem:
         if self.valid is not None:
             files_by_role.append((self.valid,))
         for paths in files_by_role:
-            digest.update(b"|")  # so that moving a file to another role changes the hash
+            digest.update(b"|")  # ends a role: moving a file to the next one changes the hash
             for path in paths:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
@@ -132,6 +133,7 @@ class FileItem:
         given. If the image has no file of a prediction, the prediction is an empty map. If
         annotators are scored (`kind` is ""), it is None. `read` returns the bytes of a file.
         """
+        # What the group's metrics expect in files, and how they interpret the values
         files, readings = group.files, group.readings
         gt_kind = group.metrics[0].gt_kind
         gt = readers.read_truth(self.pair, gt_kind, readings.gt, files.instances, read)
@@ -142,7 +144,9 @@ class FileItem:
             gt = gt.replace(valid=readers.read_field_of_view(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
-        n_maps = len(files.classes) or self.n_maps  # of an empty prediction
+        # Only for an image without a prediction: the number of its empty maps, one per class if the
+        # metric reads a file per class (`files.classes` are their names)
+        n_maps = len(files.classes) or self.n_maps
         pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
 
@@ -170,7 +174,8 @@ def list_items(
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
         raise DataError(f"{show(images_dir)}: is not a folder, expected one of pictures")
-    if not any(registry.get(name).photo for name in plan.metrics):  # no metric uses photos
+    # Photos, the original images, are needed by some metrics only
+    if not any(registry.get(name).photo for name in plan.metrics):
         images_dir = None
     elif images_dir is None:
         images_dir = find_photo_folder(gt_dir)
@@ -178,8 +183,9 @@ def list_items(
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
         images_dir = images_dir and os.path.abspath(images_dir)
     wanted = plan.split_file if ids is None else ids
-    folders = pred_dir, gt_dir, images_dir, plan.valid_dir
-    return _pair_files(*folders, wanted, plan.missing, plan.pred_kind, plan.metric_groups[0])
+    folders = pred_dir, gt_dir, images_dir, plan.valid_dir  # the last: masks of the field of view
+    group = plan.metric_groups[0]  # further groups read the same files, with other meanings
+    return _pair_files(*folders, wanted, plan.missing, plan.pred_kind, group)
 
 
 def _pair_files(
@@ -199,8 +205,9 @@ def _pair_files(
     missing: what becomes of an image without a prediction: "skip" leaves it out, "zero" gives it an
         item without a file, and "error" raises.
     kind: the kind of the predictions, such as "soft".
-    group: the metrics for which the files are read. Only some metrics need the instance maps that
-        lie beside the ground truth.
+    group: the metrics for which the files are read. Its `files` say what they expect: the names of
+        the `classes` if a prediction has one file per class, and whether ids are SEQUENCE/FRAME
+        (`sequences`) and the ground truth has instance maps (`instances`) beside its label maps.
 
     Raises PairingError, which lists all images that lack a file.
     """
@@ -226,14 +233,16 @@ def _pair_files(
     items = []
     for matched in pairs:
         image_id = matched.image_id
-        gt_paths = matched.gt_paths if group.files.instances else ()  # a map may be beside each
         has_pred = len(matched.pred_paths) > 0
+        instances = []
+        for gt_path in matched.gt_paths if group.files.instances else ():
+            instances.append(find_instances_file(gt_path))  # None if there is none
         item = FileItem(
             image_id=image_id,
             pair=matched,
             kind=kind,
             photo=photos.get(image_id),
-            instances=tuple(filter(None, map(find_instances_file, gt_paths))),
+            instances=tuple(filter(None, instances)),
             form="" if has_pred else "none",
             n_maps=1 if has_pred else n_maps,
             valid=views.get(image_id),
@@ -249,7 +258,8 @@ def _fields_of_view(valid_dir: StrPath, ids: Sequence[str]) -> dict[str, Path]:
     """
     sequences = any("/" in image_id for image_id in ids)  # ids of video frames: SEQUENCE/FRAME
     folder = os.path.abspath(valid_dir)
-    # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
+    # Masks are paired as if they were ground truth without predictions (None, "zero"), so they are
+    # returned as `gt_paths`
     masks = pairing.pair(
         None, folder, ids, "zero", "mask of the field of view", gt_kind="mask", sequences=sequences
     )
@@ -285,22 +295,24 @@ def run_of_folders(
     places = {}  # absolute paths of the folders
     for role, folder in folders.items():
         if folder is not None:
-            fields[role] = show(folder)  # as the caller gave it
+            # In the provenance as the caller gave it, which may be relative; in `places` absolute
+            fields[role] = show(folder)
             path = str(Path(folder).resolve())
-            if show(path) == path:  # paths with unprintable characters are not stored
+            if show(path) == path:  # `show` would replace unprintable characters: not stored
                 places[role] = path
     pred_files, gt_files = {}, {}
     for item in items:
         pred_files[item.image_id] = item.pair.pred_paths
         gt_files[item.image_id] = item.pair.gt_paths
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")  # the ids of all shards
+    is_shard = plan.shard != (1, 1)
     provenance = Provenance(
         **fields,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
         no_prediction=absent,
-        pred_layout=Layout.of_files(pred_files),
+        pred_layout=Layout.of_files(pred_files),  # the number and names of the files per image
         gt_layout=Layout.of_files(gt_files),
-        truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
+        truth=_hash_ground_truth(items) if is_shard else None,  # slow, and only for `merge`
     )
     name = "human"
     if pred is not None:
@@ -315,8 +327,9 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
     """Return a hash of the ground-truth and field-of-view files. Unreadable files are skipped."""
     digest = hashlib.blake2b(digest_size=8)
     for item in items:
-        for file in filter(None, (*item.pair.gt_paths, item.valid)):
+        for file in filter(None, (*item.pair.gt_paths, item.valid)):  # `valid`: field of view
             with suppress(DataError):  # the run reports an unreadable file when it reaches it
+                # Of hashes of equal length, because files joined end to end hide their limits
                 digest.update(hashlib.blake2b(read_bytes(file)).digest())
     return digest.hexdigest()
 
@@ -367,7 +380,8 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read the prediction and ground truth of an image, as `self.metric` reads them.
 
-        protocol: has settings for reading, such as whether maps are inverted.
+        protocol: has settings for reading, such as whether maps are inverted. They decide how
+            `self.metric` interprets the values (its `MetricGroup`).
         read: returns the bytes of a file.
 
         Raises DataError if a file cannot be read, or if the image has only annotators, which are
@@ -385,11 +399,13 @@ class Sources:
 
         They are if the hash of its files and settings is still that in its `record`. Otherwise, the
         image is counted again with `metric`, and DataError is raised if the counts differ from the
-        stored ones. With None for `metric`, changed files are accepted.
+        stored ones; the hash alone also changes with the version of the package. With None for
+        `metric`, changed files are accepted.
         """
-        files, item = HeldFiles(), self.items[record.image_id]  # reads each file once
+        item = self.items[record.image_id]
+        files = HeldFiles()  # a function that reads each file once, here to decode and to hash it
         inputs = self.load(record.image_id, run.protocol, files)
-        for settings_hash in self.settings_hashes:
+        for settings_hash in self.settings_hashes:  # with and without counts of error classes
             if image_fingerprint(item, settings_hash, files) == record.fingerprint:
                 return inputs
         if metric is not None:
@@ -443,6 +459,7 @@ def find_sources(
     metrics = run.metrics if metric is None or metric in run.metrics else [metric]
     reader = registry.readers(metrics)[0]  # the first metric that decides how files are read
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
+    # An empty map replaces a missing prediction if it did so in the run, or if this is not known
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     group = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
@@ -451,7 +468,7 @@ def find_sources(
     folders = pred, gt, photo_dir if reader.photo else None, valid_dir
     items, _ = _pair_files(*folders, run.image_ids, missing, kind, group)
     settings = run.metrics, run.protocol, kind
-    # The run does not say whether it counted errors by class
+    # Two hashes, because the run does not say whether it counted errors by class
     settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
     return Sources({item.image_id: item for item in items}, photos, kind, reader, settings_hashes)
 

@@ -81,6 +81,7 @@ class StreamingEvaluator:
         metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
         **options: Unpack[StreamingOptions],
     ) -> None:
+        """Check the arguments; `options` may replace the defaults that follow."""
         defaults: dict[str, Any] = {"name": "streaming", "on_error": "skip"}
         self._plan = plan_call(
             "StreamingEvaluator", StreamingOptions, options, protocol, metrics, **defaults
@@ -149,6 +150,7 @@ class StreamingEvaluator:
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
+        # None: the table of groups may have rows of images that were not added
         run = run.with_groups(self._plan.groups, self._plan.group_by, others=None)
         warn_if_inverted(run)
         return run
@@ -225,13 +227,13 @@ def image_records(
     items = _image_items(pred, gts, image_id, n_seen)
     records = []
     for item, row in zip(items, _group_rows(groups, len(items)), strict=True):
-        (array_item,) = array_items([item], plan)
+        (array_item,) = array_items([item], plan)  # exactly one for each triple
         outcome = count(array_item, plan)
         if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
             warn(InputWarning(f"left out: {outcome.error}"))
         elif outcome.error is not None:
             raise outcome.error
-        elif outcome.record is not None:
+        elif outcome.record is not None:  # None if `empty_gt` leaves the image out
             records.append(replace(outcome.record, groups=row))
     return records
 
@@ -270,18 +272,19 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if arrays (B, H, W) of ground truth are the one-hot channels of a single image.
     """
     pred_axes = getattr(pred, "ndim", 0)  # of an array or tensor
-    if pred_axes == 3 and pred.shape[2] == 1 < min(pred.shape[:2]):  # one map (H, W, 1)
+    # One map (H, W, 1). If H or W is 1 too, it may as well be a batch
+    if pred_axes == 3 and pred.shape[2] == 1 < min(pred.shape[:2]):
         pred, pred_axes = pred[:, :, 0], 2
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if not is_batch:  # a map, or a Prediction
         single_id = numbered_id(n_seen) if image_id is None else named_id(image_id)
         return [(single_id, pred, gts)]
-    if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:
+    if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:  # (C, H, W) scores beside one (H, W)
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "expected one value per pixel, (H, W): argmax first?"
         )
-    if pred_axes == 3 and getattr(gts, "ndim", 0) == 3:
+    if pred_axes == 3 and getattr(gts, "ndim", 0) == 3:  # raises if they sum to one everywhere
         channels = list(given_array(gts, "ground truths"))
         refuse_channels(channels, "ground truths: ", "(B, H, W), a map of each image")
     preds = list(pred)
@@ -303,9 +306,10 @@ def warn_of_passes(records: Mapping[str, ImageRecord]) -> None:
     """Give an InputWarning if images without ids are several passes over the same ground truths.
 
     Such images are numbered. It is so if the sequence of their ground truths, of which at least two
-    differ, repeats. `records` are those of all images by id, in the order in which they came.
+    differ, repeats. `records` are those of all images by id, in the order in which they came; there
+    is at least one.
     """
-    truths = [record.truth for record in records.values()]
+    truths = [record.truth for record in records.values()]  # hashes of the annotations
     n_different = len({*truths})
     n_passes = len(truths) // n_different
     is_repeated = 1 < n_different < len(truths) and truths == truths[:n_different] * n_passes

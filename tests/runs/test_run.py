@@ -406,7 +406,7 @@ def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
     """Processes need a script with a guard: they are taken where they are asked for."""
     monkeypatch.setattr(engine, "ProcessPoolExecutor", None)
     monkeypatch.setattr(engine, "available_cores", lambda: workers)
-    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 2)  # as if the images were thousands
+    monkeypatch.setattr("bsdsbench.runs.engine.BATCH_DIVISOR", 2)  # as if the images were thousands
     assert len(bb.evaluate(*tiny, TEN).records) == 6
 
 
@@ -434,7 +434,7 @@ def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path,
     maps = {f"{k:04}": np.roll(square, k % 5, 1) for k in range(50)}
     folders = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", maps)
     expected = bb.evaluate(*folders, TEN, workers=1)
-    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 20)
+    monkeypatch.setattr("bsdsbench.runs.engine.BATCH_DIVISOR", 20)
     monkeypatch.setattr(engine, "ThreadPoolExecutor", None)
     assert bb.evaluate(*folders, TEN, workers=2, executor="auto").equals(expected)
 
