@@ -63,15 +63,15 @@ class NamedCurve(NamedTuple):
     curves_by_axes: axes of the --kind ("pr", "roc" or "det") -> the curve on these axes. It is a
         `CurvePoints` if the user gave the points or --quantiles; otherwise e.g. a `PRResult`.
     points: all points of the curve. With --between, they include points that these curves lack.
-    is_given: True if the user gave the points (--points, --counts).
-    sample: the labels and scores, or None if the user gave the points or --quantiles.
+    points_are_given: True if the user gave the points (--points, --counts).
+    samples: the labels and scores, or None if the user gave the points or --quantiles.
     """
 
     name: str
     curves_by_axes: dict[AxesKind, Any]
     points: CurvePoints
-    is_given: bool
-    sample: LabelsAndScores | None = None
+    points_are_given: bool
+    samples: LabelsAndScores | None = None
 
 
 def compute_curves(args: CurvesArguments) -> list[NamedCurve]:
@@ -100,57 +100,66 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
     """
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
-    # --instance-count is a number, or the name of a column
+    # --instance-count, the number of instances in a row of the file, is either one number for all
+    # rows or the name of a column that has a number for each row
     count_column = args.instance_count if isinstance(args.instance_count, str) else None
     curves = []
     for file, name in zip(args.files, names, strict=True):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            sample = read_scores(file, count_column, args.cluster)  # labels and scores
+            # Labels, scores and, if asked for, the columns of counts and of --cluster, the groups
+            # of dependent rows
+            samples = read_scores(file, count_column, args.cluster)
             try:
-                curves.append(_curve_of_sample(name, sample, args))
-            except DataError as error:
+                curves.append(_curve_of_samples(name, samples, args))
+            except DataError as error:  # an error about arrays: one problem, without a file
                 raise DataError(attrs.evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
-        is_decision = (sample.scores == 0) | (sample.scores == 1)
-        if is_decision.all() and sample.scores.min() < sample.scores.max():
+        is_decision = (samples.scores == 0) | (samples.scores == 1)
+        if is_decision.all() and samples.scores.min() < samples.scores.max():
             has = "scores of 0 and 1 alone, so the curve has one point between its ends"
             say(f"{file}: {has} (decisions in place of scores?)")
     return curves
 
 
-def _curve_of_sample(name: str, sample: LabelsAndScores, args: CurvesArguments) -> NamedCurve:
+def _curve_of_samples(name: str, samples: LabelsAndScores, args: CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, the curve has points at quantiles of the scores, and the same points are used
-    on all axes. The labels and scores are then not kept in `NamedCurve.sample`. A row of the file
-    is one instance, and its label is its positive share, from 0 to 1; but with --instance-count, a
-    row stands for several instances, and its label is the number of positive ones.
+    Without --quantiles the labels say which samples are positive, and each kind of axes has a curve
+    of its own with the points of this ranking.
+
+    With --quantiles the curve has points at quantiles of the scores, and serves for all axes. A row
+    of the file is one instance, which may be positive in part: its label is that share, from 0 to
+    1. But with --instance-count a row stands for several instances, and its label is the number of
+    positive ones. AP, EER and DeLong's test need labels of classes, so they are left out:
+    `NamedCurve.samples` is None.
     """
     all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
-        if args.instance_count is not None and (sample.labels < 0).any():
+        # A label that counts positives cannot be negative; -1 and 1 are labels of classes
+        if args.instance_count is not None and (samples.labels < 0).any():
             raise DataError("labels below 0, expected the number of positives in each row")
-        # The number of instances in all rows or, if --instance-count is the name of a column of the
-        # file, in each row: `sample.counts` then has the values of that column
-        instances: Any = args.instance_count if sample.counts is None else sample.counts
+        # One number for all rows or, if --instance-count names a column of the file, one per row
+        instances: Any = args.instance_count if samples.counts is None else samples.counts
         options = option_values(args, ("num_thresholds", "strict"))
-        curve = threshold_curve(sample.labels, sample.scores, instance_count=instances, **options)
+        curve = threshold_curve(samples.labels, samples.scores, instance_count=instances, **options)
         curves_by_axes = dict.fromkeys(all_axes, curve)
     else:
+        # Options of the functions `pr`, `roc` and `det`; "reading" (--labels) is which labels are
+        # positive, and "normalize_prior" a share of positives to compute precision for
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
             options = option_values(args, common + special[axes])  # {name of an option: value}
             compute = _COMPUTE[axes]
-            curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
-    points = points_of(curves_by_axes[all_axes[0]])
+            curves_by_axes[axes] = compute(samples.labels, samples.scores, **options)
+    points = points_of(curves_by_axes[all_axes[0]])  # TP and FP are equal on all axes
     if args.between:
         points = points.with_between()  # adds a point at each whole number of TP
-    kept_sample = None if args.quantiles else sample
-    return NamedCurve(name, curves_by_axes, points, is_given=False, sample=kept_sample)
+    kept_samples = None if args.quantiles else samples
+    return NamedCurve(name, curves_by_axes, points, points_are_given=False, samples=kept_samples)
 
 
 def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
@@ -179,9 +188,11 @@ def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
         if "pr" in all_axes:
             check_totals(points)  # precision needs the numbers of positives and negatives
         if args.between:
-            points = points.with_between()  # at each whole TP between two points
+            points = points.with_between()  # adds one at each whole TP between two points
         name = "points" if len(all_points) == 1 else f"points {k}"
-        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, is_given=True))
+        # Points have all rates, so they are the curve on all axes too
+        curves_by_axes: dict[AxesKind, Any] = dict.fromkeys(all_axes, points)
+        curves.append(NamedCurve(name, curves_by_axes, points, points_are_given=True))
     return curves
 
 
@@ -198,13 +209,18 @@ def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments
     from bsdsbench.plotting import plot_spaces
 
     all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
-    drawn: dict[str, Any] = {}  # name in the legend -> curve, which is converted to all axes
+    drawn: dict[str, Any] = {}  # name in the legend -> curve
     for curve in curves:
         if args.between:
             drawn[curve.name] = curve.points
-        else:  # one curve serves for all axes: for --kind both the last, that is, the PR curve
+        else:
+            # `plot_spaces` takes one curve, and converts it to all axes by its TP and FP. For
+            # --kind both it is the PR curve (the last of ROC and PR): --interpolate changes its
+            # precision, which would be lost if a ROC curve were converted
             drawn[curve.name] = curve.curves_by_axes[all_axes[-1]]
-    options = option_values(args, ("hull", "chance", "plot", "scale", "look"))  # {name: value}
+    # Draw the convex hull; draw the chance line; the rates on ROC axes, such as "fptp"; the scale
+    # of DET axes; and the size of the figure
+    options = option_values(args, ("hull", "chance", "plot", "scale", "look"))
     plot_spaces(drawn, target, spaces=all_axes, crossed=args.crossings, **options)
 
 
@@ -213,11 +229,14 @@ def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> No
 
     With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
     PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
-    lack is taken from `curve.points`, which has the same points with all rates, and alone has the
-    points that --between adds.
+    lack is taken from `curve.points`, which has the same points with all rates.
+
+    With --between, all columns are those of `curve.points`, because the two computed curves lack
+    the points that this option adds.
     """
+    # The objects to take columns from, the preferred ones first
     sources: list[Any] = [curve.points]
-    if not args.between:  # prefer the computed curves: {"roc": ROCResult, "pr": PRResult}
+    if not args.between:  # the computed curves, such as {"roc": ROCResult, "pr": PRResult}
         sources = [*curve.curves_by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
@@ -236,27 +255,30 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
     Points are listed for curves given by points or, with --steps, for all curves.
 
     The last tables show the areas under the ROC curves with confidence intervals, and their
-    differences. They include the curves computed from labels and scores (`sample` is not None), and
-    are left out if there is no such curve or, unless --kind is roc, only one. They ignore options
-    that make the curves drop rows of the files, or give equal scores separate points; a note then
-    says how the areas are computed.
+    differences. They include the curves computed from labels and scores (`samples` is not None),
+    and are left out if there is no such curve or, unless --kind is roc, only one. They ignore
+    options that make the curves drop rows of the files, or give equal scores separate points; a
+    note then says how the areas are computed.
     """
     tables = [_summary_table(curves, args.kind, args.hull)]
-    with_steps = [curve for curve in curves if args.steps or curve.is_given]
-    if with_steps:
-        tables.append(_points_table(with_steps))
+    listed_curves = [curve for curve in curves if args.steps or curve.points_are_given]
+    if listed_curves:
+        tables.append(_points_table(listed_curves))
     if args.areas:
-        tables += _areas_tables(curves, args.reading)
+        tables += _areas_tables(curves, args.reading)  # the reading: which labels are positive
     if args.crossings and len(curves) > 1:
         tables.append(_crossings_table(curves))
-    samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
+    samples = {curve.name: curve.samples for curve in curves if curve.samples is not None}
     is_shown = args.kind == "roc" or len(samples) > 1
-    # For a single PR or DET curve, only the message about inverted scores is wanted
+    # For a single PR or DET curve the tables are not shown. Below chance they are made all the
+    # same, for the message that `_roc_tables` prints if the scores seem inverted. The curves of
+    # files come first, so curves[0] is this curve
     if samples and (is_shown or curves[0].points.auc < 0.5):
         roc_tables = _roc_tables(samples, args.reading)
         if not is_shown:
             return tables
-        # Equal scores have separate points (--ties sample), or rows are dropped (--exclude-inf)
+        # Equal scores have separate points (--ties sample), or rows are dropped (--exclude-inf,
+        # which is include_inf=False; None if neither it nor --include-inf is given)
         if args.ties != "merge" or args.include_inf is False:
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
@@ -269,15 +291,16 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     """Return the table of summary numbers, with a row per curve.
 
     For curves computed from labels and scores, the numbers are those of _NUMBERS_OF_SAMPLES, such
-    as AP; for curves that have only points, those of _NUMBERS_OF_POINTS. A cell is None if the
-    curve lacks the number of its column. If `kind` is "both", headings begin with the axes ("PR
-    ap").
+    as AP; for curves that have only points (`samples` is None), those of _NUMBERS_OF_POINTS. A cell
+    is None if the curve lacks the number of its column. If `kind` is "both", headings begin with
+    the axes ("PR ap").
 
-    hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
-        convex hull converted to PR space).
+    hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve, which
+        is the same hull converted to PR space. Both are of `hull()`: its `auc` is the area in ROC
+        space, and its `area` that in PR space.
     """
     formats = {"positives": "g", "negatives": "g", "points": "d"}
-    fields = {key: Field(key, key, "", number_format) for key, number_format in formats.items()}
+    fields = {key: Field(key, key, format=number_format) for key, number_format in formats.items()}
     cells: list[dict[str, Any]] = []  # for each curve: key of a field -> value
     for curve in curves:
         row: dict[str, Any] = {
@@ -286,20 +309,20 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
             "negatives": curve.points.negatives,
             "points": curve.points.thresholds.size,
         }
-        numbers = _NUMBERS_OF_POINTS if curve.sample is None else _NUMBERS_OF_SAMPLES
-        for axes, curve_on_axes in curve.curves_by_axes.items():
+        numbers = _NUMBERS_OF_POINTS if curve.samples is None else _NUMBERS_OF_SAMPLES
+        for axes, curve_on_axes in curve.curves_by_axes.items():  # both axes for --kind both
             for attribute, title in numbers[axes].items():  # such as "ap_11": "ap 11"
                 key, heading = attribute, title
                 if kind == "both":
                     key, heading = f"{axes}_{attribute}", f"{axes.upper()} {title}"
                 row[key] = getattr(curve_on_axes, attribute)
-                fields[key] = Field(key, heading, "", ".6g")
+                fields[key] = Field(key, heading, format=".6g")
             if hull and axes == "pr":
                 row["achievable"] = curve.points.hull().area
-                fields["achievable"] = Field("achievable", "achievable", "", ".6g")
+                fields["achievable"] = Field("achievable", "achievable", format=".6g")
             elif hull:
                 row["hull"] = curve.points.hull().auc
-                fields["hull"] = Field("hull", "hull auc", "", ".6g")
+                fields["hull"] = Field("hull", "hull auc", format=".6g")
         cells.append(row)
     rows = [[row.get(key) for key in ("name", *fields)] for row in cells]
     return Table("curves", "", [Field("name", "name"), *fields.values()], rows)
@@ -310,7 +333,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 
     The column of thresholds is left out if the user gave the points of all curves.
     """
-    without_thresholds = all(curve.is_given for curve in curves)
+    without_thresholds = all(curve.points_are_given for curve in curves)
     columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
     for curve in curves:
@@ -328,7 +351,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
         }
         rows += [[curve.name, *row] for row in zip(*columns.values(), strict=True)]
     headings = {"tpr": "recall", "f": "F"}
-    fields = [Field(key, headings.get(key, key), "", ".4g") for key in columns]
+    fields = [Field(key, headings.get(key, key), format=".4g") for key in columns]
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 
@@ -368,7 +391,7 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[AreaRow]] = {}
     for curve in curves:
-        sample, points = curve.sample, curve.points
+        sample, points = curve.samples, curve.points
         if sample is not None:
             with warnings.catch_warnings(action="ignore", category=InputWarning):
                 areas = area_table(sample.labels, sample.scores, reading=reading)
@@ -386,9 +409,10 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 
 
 def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequence[str]) -> Table:
-    """Return a table of areas under curves: a row per way to compute the area, a column per curve.
+    """Return a table of areas under curves, with a column per curve.
 
-    The first column, "number", names the way, such as "scikit-learn average_precision_score".
+    A row is one way to compute the area, that of a program or paper. The first column, "number",
+    names it, such as "scikit-learn average_precision_score".
 
     key: the key of the table.
     areas: name of a curve -> its areas, computed in the same ways and order for every curve.
@@ -396,43 +420,46 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequ
     """
     headings = list(areas) if len(areas) > 1 else ["value"]
     fields = [Field("number", "number")]
-    fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
+    fields += [Field(f"value_{k}", heading, format=".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for areas_of_curves in zip(*areas.values(), strict=True):  # computed in the same way
+    for areas_of_curves in zip(*areas.values(), strict=True):  # of all curves, by one program
         values = [area.value for area in areas_of_curves]
-        way = areas_of_curves[0]  # name and `columns` are the same for all curves
-        rows.append([way.name, *values, *(getattr(way, column) for column in columns)])
+        first = areas_of_curves[0]  # its name and `columns` are those of the other curves too
+        rows.append([first.name, *values, *(getattr(first, column) for column in columns)])
     return Table(key, "", fields, rows)
 
 
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    samples: name of a curve -> labels and scores.
-
     The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
     order if a file has none. The table contains only pairs with the same ids, labels and clusters;
-    other pairs are reported on standard error. If an interval cannot be computed, the reason is
-    printed there, and [] is returned.
+    other pairs are reported on standard error. So is an area significantly below 0.5, whose scores
+    may be inverted. If an interval cannot be computed, the reason is printed there, and [] is
+    returned.
+
+    samples: name of a curve -> labels and scores, with the ids and clusters of the rows, if any.
+    reading: which labels are positive (--labels).
     """
     area_rows: list[list[Any]] = []
     pair_rows: list[list[Any]] = []
     try:
         for name, a in samples.items():
-            # Comparing the curve with itself gives its area and variance. Warnings of the labels
-            # were given when the curve was computed.
+            # `delong` compares two scores of the same labels. Of one score and itself it gives the
+            # area, `auc`, and its variance, covariance[0, 0]. Warnings of the labels were given
+            # when the curve was computed.
             with warnings.catch_warnings(action="ignore", category=InputWarning):
                 roc = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
             low = max(roc.auc - half_width, 0.0)
             high = min(roc.auc + half_width, 1.0)
-            area_rows.append([name, Estimate(roc.auc, low, high)])
+            area_rows.append([name, Estimate(roc.auc, low, high)])  # with its interval
             if high < 0.5:
                 fix = "negate the scores (distances?), or exchange the labels"
                 say(f"{name}: most negatives have a higher score than positives: {fix}")
         for (name_a, a), (name_b, given) in combinations(samples.items(), 2):
-            b = given.in_order_of(a)  # the test is of pairs of scores
+            b = given.in_order_of(a)  # rows with the ids of `a` in its order: scores are paired
             are_other_ids = a.ids and b.ids and a.ids != b.ids
             are_alike = a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters
             if are_alike and not are_other_ids:
@@ -445,11 +472,12 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
         return []
-    fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", "", ".4f")]
+    fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", format=".4f")]
     tables = [Table("roc_areas", "Areas under the ROC curves", fields, area_rows)]
     if pair_rows:
-        difference_field = Field("difference", "a - b [95 % interval]", "", "+.4f")
-        fields = [Field("a", "a"), Field("b", "b"), difference_field, Field("p", "p", "", "p")]
+        difference_field = Field("difference", "a - b [95 % interval]", format="+.4f")
+        fields = [Field("a", "a"), Field("b", "b"), difference_field, Field("p", "p", format="p")]
         title = "Differences of these areas (DeLong's test)"
+        # The first two columns are labels of a row, and are repeated if the table is split
         tables.append(Table("differences", title, fields, pair_rows, n_labels=2))
     return tables

@@ -201,24 +201,28 @@ def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> 
     )
     from bsdsbench.tables.forms import to_mappings
 
-    args = _with_implied_options(args)
+    args = _with_implied_options(args)  # such as --kind det if --scale is given
     _check_options(args)
     curves = compute_curves(args)
     for target in args.out:
         if target.endswith(".csv"):
-            write_points_csv(Path(target), curves[0], args)
+            write_points_csv(Path(target), curves[0], args)  # the only curve; others were refused
         else:
             draw_figure(target, curves, args)
         say(f"wrote {target}", progress=True)
     tables = curve_tables(curves, args)
-    convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
+    # The options that --convention, the name of a program such as sklearn, stands for, such as
+    # ["--ties merge", "--include-inf"]; [] if it is not given
+    convention = _convention_flags(args)
     if args.output_format == "json":
+        # A mapping of a table has "rows", a list of {column: value}
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
         settings = option_values(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
         return
+    # As CSV, which holds one table, the summary numbers alone
     show_tables(tables[:1] if args.output_format == "csv" else tables, None, args.output_format)
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"
@@ -237,10 +241,11 @@ def _with_implied_options(args: CurvesArguments) -> CurvesArguments:
     """
     from bsdsbench.curves.ranked import parse_variant
 
-    implied = dict(_CONVENTIONS.get(args.convention, {}))  # name of an option -> its value
-    if is_given("plot"):
+    # The options of the named program, such as {"ties": "merge", "reading": "auto"} of "sklearn"
+    implied = dict(_CONVENTIONS.get(args.convention, {}))
+    if is_given("plot"):  # True if the user wrote --plot, the axes of a ROC curve
         implied["kind"] = "roc"
-    elif is_given("scale"):
+    elif is_given("scale"):  # of the axes of a DET curve
         implied["kind"] = "det"
     if any(map(is_given, _QUANTILE_OPTIONS)):
         implied["quantiles"] = True
@@ -255,9 +260,10 @@ def _convention_flags(args: CurvesArguments) -> list[str]:
     """
     option_of_name = {param.name: param for param in click.get_current_context().command.params}
     flags = []
-    for name in _CONVENTIONS.get(args.convention, {}):
+    for name in _CONVENTIONS.get(args.convention, {}):  # the names of the options that it sets
         value, option = getattr(args, name), option_of_name[name]
-        if isinstance(value, bool):  # such as --include-inf or --exclude-inf
+        if isinstance(value, bool):
+            # Of --include-inf/--exclude-inf, the first is in `opts`, the second in `secondary_opts`
             flags.append((option.opts if value else option.secondary_opts)[0])
         else:
             flags.append(f"{option.opts[0]} {value}")
@@ -265,7 +271,12 @@ def _convention_flags(args: CurvesArguments) -> list[str]:
 
 
 def _check_options(args: CurvesArguments) -> None:
-    """Raise UsageError if no curve is given, or if an option does not apply to the curves."""
+    """Raise UsageError if no curve is given, or if an option does not apply to the curves.
+
+    `refuse_given` raises it if the user gave one of these options. _RANKING_OPTIONS (--ties,
+    --labels ...) are for curves with a point per score, _QUANTILE_OPTIONS for curves with points at
+    quantiles of the scores (--quantiles).
+    """
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
@@ -280,10 +291,10 @@ def _check_options(args: CurvesArguments) -> None:
     if args.kind not in ("pr", "both"):
         refuse_given(("interpolate", "normalize_prior"), f"--kind {args.kind}")
     if args.kind not in ("roc", "both"):
-        refuse_given(("plot",), f"--kind {args.kind}")
+        refuse_given(("plot",), f"--kind {args.kind}")  # it names the axes of a ROC curve
     if args.kind != "det":
-        refuse_given(("scale",), f"--kind {args.kind}")
-    if args.counts and n_curves == len(args.counts):
+        refuse_given(("scale",), f"--kind {args.kind}")  # it is that of the axes of a DET curve
+    if args.counts and n_curves == len(args.counts):  # all curves are given by counts
         refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not args.files:
         refuse_given((*_RANKING_OPTIONS, *_QUANTILE_OPTIONS, "quantiles"), "points alone")
