@@ -68,20 +68,24 @@ def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> i
     from bsdsbench.results.score_tables import left_out_notes
 
     evaluation = bb.Evaluation.load(args.run).with_groups(**option_values(args.grouping))
+    # Of the check: "statistical" fails only if the drop is also significant, and "common" compares
+    # the images that the run and the baseline share
     options = option_values(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
+    is_quiet = click.get_current_context().params["quiet"]  # every command has --quiet
     if args.update:
         refuse_given(
             (*options, "output_format", "junit", "summary"), "--update, which checks nothing"
         )
         tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
         scores = args.scores or []
+        # Tolerances and a choice of scores that are not given are taken from the earlier file
         new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
         new_baseline.save(args.baseline)
         # Name of the run -> its number of images, and those left out
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
         for note in left_out_notes(left_out):
             say(note.text)
-        if not click.get_current_context().params["quiet"]:
+        if not is_quiet:
             print(args.baseline)
         return 0
     baseline = gate.Baseline.load(args.baseline)
@@ -283,14 +287,16 @@ def _print_presets_and_tasks(protocols: Sequence[Protocol], listed_tasks: Sequen
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_text
 
-    defaults = Protocol.preset("bsds500").leaves()  # field, or dotted entry of one -> value
+    # Field -> value, and where a field is a table one item per entry: {"nms_params.radius": 1}
+    defaults = Protocol.preset("bsds500").leaves()
     presets = []
     for preset in protocols:
         comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
         first_phrase = re.split(r"[:,(.]", comment)[0]  # up to punctuation
         summary = first_phrase.strip().replace("\n# ", " ")
         for key, value in preset.leaves().items():
-            is_field = key in preset.names()  # not a dotted entry, such as "nms_params.radius"
+            is_field = key in preset.names()  # not an entry, such as "nms_params.radius"
+            # The name and the version are shown before the summary
             if is_field and key not in _NOT_SUMMARISED and value != defaults[key]:
                 summary += f"; {key} {abbreviate(value)}"
         presets.append((f"{preset.name} v{preset.version}", summary))

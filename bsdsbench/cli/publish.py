@@ -88,18 +88,20 @@ def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.results.given_runs import as_runs
 
-    if args.history:
+    if args.history:  # the same runs at several dates
         return _show_history(args)
     require_runs_or_methods(args.runs, args.methods.method)
     if args.methods.method:
         return _show_methods(args)
     # The options of `grouping` give the groups of images, such as scenes, that slices are made of
     loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
-    # --labels may also name published results, which --published shows beside the runs
+    # Rename the runs by --label KEY=TEXT. A key may also be that of a published result, which
+    # --published shows beside the runs
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
         from bsdsbench.diagnosis.causes import build_rules_tables
 
+        # Options that this table does not use, such as --title of a page
         refuse_given((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
         tables = build_rules_tables(loaded, args.gt_dir)
         show_tables(tables, args.tables.out, args.tables.output_format)
@@ -123,11 +125,15 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     from bsdsbench.results.score_tables import metric_with_errors, score_tables
 
     slicing, columns = args.slicing, args.tables.columns
+    # Clusters, such as patients, are left out as a whole to compute intervals. Of the tables, only
+    # those of --by have intervals
     if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster needs --by COLUMN or -o FILE.html")
     refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
+    # With --force also of results that are not comparable with the runs, and why: the notes
     published_rows, notes = published_beside(args.published, runs, args.force, args.labels)
     tables = score_tables(runs, extra=published_rows, notes=notes, columns=columns)
+    # Runs whose missed and false pixels were counted by class, as `evaluate --errors` does
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if with_classes and columns is None:
         from bsdsbench.comparison.lost_scores import error_table, lost_scores
@@ -151,8 +157,9 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     names = (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster")
-    options = option_values(args, names)  # the values of these options
-    # The runs already have the names given with --label. Only those of published results are left.
+    options = option_values(args, names)  # the values of these options, keywords of `write_report`
+    # --label KEY=TEXT renames runs and published results. The runs have their new names already, so
+    # only the labels of published results are left. Their keys are all in lower case
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: text for key, text in args.labels.items() if key in published_keys}
     with progress("report") as report:
@@ -174,11 +181,13 @@ def _show_methods(args: _ReportArguments) -> None:
     from bsdsbench.results.given_runs import as_runs
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS
+    methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS, such as 'hed=out/seed*'
+    # Load the groups of images, such as scenes, of all runs, and put these runs into the methods
     loaded = as_runs(all_runs(methods), **option_values(args.grouping))
     methods = replace_runs(methods, loaded)
     published, labels, columns = args.published, args.labels, args.tables.columns
-    # Only published results can have a label here: with no runs, this raises for any other key
+    # --label KEY=TEXT can only rename published results here, as methods have names. This call
+    # renames nothing, but without runs it raises DataError for any other key
     labelled_runs((), (), labels, published)
     published_rows, notes = published_beside(published, all_runs(methods), args.force, labels)
     spread = Spread(args.methods.spread)

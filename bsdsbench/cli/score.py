@@ -147,8 +147,10 @@ def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArgumen
     """
     if args.per and not args.per_image:
         raise click.UsageError("--per needs --per-image FILE")
+    # --by and --per need groups of images (--groups or --group-by), and --cluster needs --by
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    # A child process imports matplotlib while this one imports the package and scores
+    # A child process imports matplotlib while this one imports the package and scores. It draws
+    # the precision-recall plot into args.out; without this folder, there is no child and no plot
     with plots_beside(args.out) as begin_plots:
         import bsdsbench as bb
         from bsdsbench.tables.forms import format_of, write_tables
@@ -158,7 +160,7 @@ def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArgumen
         per_image_format = format_of(args.per_image, None) if args.per_image else ""
         run = _evaluate(args)
         begin_plots()  # of the saved run
-        if run.kept:
+        if run.kept:  # the number of images whose counts an earlier call left in OUT
             say(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
                 f"{args.out} were kept (--fresh counts them again)"
@@ -186,7 +188,8 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
         raise click.UsageError("give either PRED_DIR or --humans")
     pred = str(args.pred_dir)
     is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
-    # The names of the keywords of `evaluate`, and of the function that will score the inputs
+    # The options that are keywords of `evaluate`, and those that the function which will score
+    # these inputs accepts. The difference is refused, such as --split-file with COCO's JSON
     all_keywords = accepted = RunOptions.__annotations__.keys()
     if args.humans:
         accepted = HumanOptions.__annotations__.keys()  # of `evaluate_humans`
@@ -197,9 +200,9 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     inputs = resolve_inputs(args.evaluation, args.valid_dir)
     gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
     if is_coco:
-        _refuse_for_coco(gt, metrics)
-    compile_first(metrics, args.pred_dir, gt)
-    keywords = option_values(args, accepted)  # the values of these options
+        _refuse_for_coco(gt, metrics)  # metrics that cannot score masks of objects
+    compile_first(metrics, args.pred_dir, gt)  # the kernels, on the first run of all
+    keywords = option_values(args, accepted)  # {name of an option: its value}
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -209,7 +212,9 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
             items = CocoItems(pred, gt)
             keywords["name"] = keywords["name"] or Path(pred).stem
-            return bb.evaluate_items(items, items.protocol(metrics, protocol), metrics, **keywords)
+            # The protocol with the categories of the files as the classes of these metrics
+            protocol = items.protocol(metrics, protocol)
+            return bb.evaluate_items(items, protocol, metrics, **keywords)
         keywords["task"] = inputs.task
         return bb.evaluate(pred, gt, protocol, metrics, **keywords)
 
@@ -223,12 +228,11 @@ def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
-    # Metrics of label maps have options of this class
-    fitting = [
-        name
-        for name in registry.names()
-        if issubclass(registry.get(name).options or object, LabelOptions)
-    ]
+    fitting = []  # the metrics of label maps, whose class of options is a child of LabelOptions
+    for name in registry.names():
+        options_class = registry.get(name).options  # None if the metric has no options
+        if options_class and issubclass(options_class, LabelOptions):
+            fitting.append(name)
     if unfit := [name for name in metrics if name not in fitting]:
         has = f"holds masks of objects (COCO), which {', '.join(unfit)} does not read"
         expected = f"expected --metrics {' or '.join(fitting)}"
@@ -258,9 +262,10 @@ def _print_evaluation(
         summary = summary_tables([run], Summary(args.summary), args.columns)
     if args.evaluation.output_format == "json":
         extra_tables = {"threshold_from": at_threshold, "slices": slices, "summary": summary}
+        # With each list of tables as {key of a table: its content}; empty lists are left out
         print_json(run.to_mapping() | _as_json(extra_tables))
         return
-    print_run(run, args.out, args.columns)
+    print_run(run, args.out, args.columns)  # its last line names args.out, the folder of the run
     if tables := [*summary, *at_threshold, *slices]:
         print()
         show_tables(tables)
@@ -331,7 +336,8 @@ def run_command(args: _RunArguments = opt.add_options(_RunArguments)) -> int:
     from bsdsbench.runs.keywords import DetectorOptions
 
     inputs = _detector_inputs(args)
-    options = option_values(args, DetectorOptions.__annotations__)
+    options = option_values(args, DetectorOptions.__annotations__)  # the keywords of `bb.run`
+    # The title is --name, or else the function in MODULE:FUNCTION
     with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
         run = bb.run(
             args.function,
@@ -349,15 +355,17 @@ def run_command(args: _RunArguments = opt.add_options(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check the options of `run`, and determine its folders, metrics and protocol from them.
 
-    If maps will be scored, kernels that were never compiled are compiled now. Raises DataError if
-    the ground truth does not belong to the task.
+    If maps will be scored, kernels that were never compiled are compiled now. Raises UsageError if
+    options do not belong together, and DataError if the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 
     options = args.evaluation
-    _check_slicing(args.slicing, options.grouping)  # options such as --by, for tables of groups
+    # --by shows scores of groups of images, and needs --groups or --group-by, which name the groups
+    _check_slicing(args.slicing, options.grouping)
     if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
+    # `takes_images`: the folder of images may be that of the task, and ground truth is optional
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
     # A task that lists image ids scores only a part of its data set, but this command runs the
     # detector on all images of a folder
@@ -365,7 +373,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
         raise click.UsageError("give IMAGES, or a --task of a whole set")
     if inputs.task and inputs.gt:
         check_truth(inputs.task, inputs.gt, inputs.protocol)
-    if inputs.gt:
+    if inputs.gt:  # compile now rather than after the detector has run
         compile_first(inputs.metrics, inputs.images, inputs.gt)
     return inputs
 
@@ -393,7 +401,9 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
     if run.kept:
-        n_maps = len(run.milliseconds) or run.kept  # if no map was timed, all maps were kept
+        # One time for each map, as the earlier call stored the times of the kept maps too. If there
+        # are none, no map is new
+        n_maps = len(run.milliseconds) or run.kept
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
@@ -433,21 +443,22 @@ def merge_command(
     split_scores = None
     if splits:
         split_scores = pool_splits(as_runs(outs), name or "")
-        merged = split_scores.pooled
+        merged = split_scores.pooled  # one run with the images of all splits
     elif best_of:
         merged = merging.best_of(as_runs(outs), name)
-    else:
+    else:  # shards: each has a part of the images of one run
         merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
         merged = replace(merged, name=name or merged.name)
     with progress("merge", "files") as report:
         merged.save(out, report)
-    plot_result(merged, Path(out))
+    plot_result(merged, Path(out))  # pr.png and pr.svg, if there is a precision-recall curve
     if split_scores:
         show_tables([split_scores.table], None, output_format)
     elif output_format == "json":
         print_json(merged.to_mapping())
     else:
         print_run(merged, out)
+    # Name the images that failed in the merged runs; the exit status is 2 if there are any
     return report_left_out(merged.failed, merged)
 
 
@@ -491,8 +502,9 @@ def nms_command(
         raise click.UsageError(f"give {expected}, and OUT")
     if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    recipe = nms or NMS_WITHOUT_RECIPE
+    recipe = nms or NMS_WITHOUT_RECIPE  # apply NMS in any case, without --nms as the protocol says
     options = opt.ProtocolOptions(protocol=protocol, nms=recipe, invert=invert, set=set)
+    # A Protocol, whose nms_params are the constants: the radius, the bits of the PNG files ...
     resolved = protocol_from(options)
     with progress("nms") as report:
         n_maps = nms_files(sources, target, resolved, progress=report)
