@@ -113,6 +113,7 @@ def _read_map(
     segs: list[Map] = []  # (H, W) each
     decoded_bytes = DecodedBytes()  # limits the bytes of all maps together
     for file in paths:
+        # In a picture with a palette, labels are the indices, and soft values the gray colours
         palette = pictures.Palette.INDICES if kind == "labels" else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(file, palette, what="a prediction", read=read)
         with errors_naming(file, "a prediction"):
@@ -124,20 +125,22 @@ def _read_map(
                 if soft.dtype == np.bool_:
                     soft = soft.view(np.uint8) * np.uint8(255)
                 parts = {"soft": check_soft_map(soft, "soft map")}
+                # `of_checked` skips a second check. Evidence of soft maps is collected later
                 return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
             if isinstance(content, np.ndarray) and has_several:  # (N, H, W), not (H, W, N)
+                # A longer last axis than MOST_ANNOTATORS is the width of an image, not N maps
                 pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
             for labels in content if has_several else [content]:
                 segs.append(_to_labels(labels))
                 decoded_bytes.add(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
-            # Checked after each file, so that the error names that file
+            # Both check all maps so far, after each file, so that an error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
     # Refuses several maps that all hold only 0 and white, as masks of objects do: a program that
-    # segments everything writes such a mask for each object
+    # segments everything writes such a mask for each object. Maps of 0 and 1 may be two regions
     are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
     if len(segs) > 1 and are_masks and any(map(np.any, segs)):
         fault = "several masks of 0 and white, expected label maps, each of all regions"
@@ -155,10 +158,10 @@ def _choose_variable(arrays: dict[str, object]) -> object:
     """
     if "segs" in arrays:
         return arrays["segs"]
-    maps: dict[str, Any] = pictures.select_maps(arrays)
-    known = []
+    maps: dict[str, Any] = pictures.select_maps(arrays)  # without scalars and vectors
+    known = []  # names of maps that may be the prediction
     for name in maps if len(maps) == 1 else SOFT_NAMES:
-        content = maps.get(name)  # an array, a list of arrays, or something else
+        content = maps.get(name)  # an array or a list of arrays; None or other data are refused
         if all(map(pictures.is_numeric, content if isinstance(content, list) else [content])):
             known.append(name)
     if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
@@ -190,7 +193,8 @@ def read_prediction(
     - kind: "soft" (boundary strengths), "labels" (regions), "classes" (class labels or a mask), or
       a key of READERS: "lines", "oriented" or "depth-map"
     - shape: the (H, W) of the ground truth
-    - n_maps: the number of classes or label maps in an empty prediction
+    - n_maps: the number of maps in an empty prediction: of classes, or of label maps (one for each
+      threshold)
     - options: how to interpret pixel values, for "classes" only
     - read: a function that returns the bytes of a file
     """
@@ -201,7 +205,7 @@ def read_prediction(
         return class_files.read_predicted_classes(image_id, paths, options, read)
     if kind not in READERS:
         return _read_map(image_id, paths, kind, read)
-    arrays = pictures.read_arrays(paths[0], what=kind, read=read)
+    arrays = pictures.read_arrays(paths[0], what=kind, read=read)  # variable -> array
     with errors_naming(paths[0], kind):
         parse_predicted, _ = READERS[kind]  # the parsers of predictions and of ground truth
         parts: dict[str, Any] = parse_predicted(arrays, shape)
@@ -233,14 +237,16 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return how many empty label maps replace a missing prediction of the kind "labels".
 
-    All images of a run need the same number of label maps, so it is the number in the first
-    prediction of `pairs`: 0 if that is a contour map (ucm2), and 1 if it cannot be read. The result
-    is also 1 if no prediction is missing, or all are.
+    All images of a run need the same number of label maps, one for each threshold, so it is the
+    number in the first prediction of `pairs`. It is 0 if that is a contour map (ucm2), which an
+    empty contour replaces, and 1 if it cannot be read. The result is also 1 if no prediction is
+    missing, or all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):  # some are missing
         with suppress(DataError):  # the run reports an unreadable file when it reaches the image
-            prediction = read_prediction(predicted[0], "labels", shape=(1, 1))  # shape is unused
+            # The shape matters only for a missing prediction, and this one is there
+            prediction = read_prediction(predicted[0], "labels", shape=(1, 1))
             return len(prediction.segs) if prediction.kind == "segs" else 0
     return 1
 
@@ -272,7 +278,7 @@ def load_ground_truth(
         Gray values at or above this fraction of white are boundary; white is 255 in uint8, 65535 in
         uint16 and 1 in floats. If it is None, gray maps raise an error.
     empty : bool
-        True to accept an image without any annotated boundary pixel.
+        True to accept an image in which no annotator drew a boundary pixel.
 
     Raises
     ------
@@ -295,7 +301,7 @@ def load_ground_truth(
         given_number(gt_threshold, "gt_threshold", 0, 1)
     content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert, allow_empty=empty)
-    paths = _given_paths(path, image_id or "ground truth")
+    paths = _given_paths(path, what=image_id or "ground truth")  # the name in errors
     return _read_annotators(image_id, paths, options, read_bytes)
 
 
@@ -327,18 +333,21 @@ def read_truth(
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
-    palette = pictures.Palette.COLOURS  # a picture with a palette is read as its gray colours
+    is_mask = kind not in READERS and options.kind is Kind.MASK
+    # A picture with a palette has an index at each pixel. Class labels are the indices, a mask is
+    # its colours or indices, and anything else its gray colours
+    palette = pictures.Palette.COLOURS
     if kind == "classes":
-        is_mask = options.kind is Kind.MASK
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
-    arrays = pictures.read_arrays(path, palette, what=kind, read=read)
+    arrays = pictures.read_arrays(path, palette, what=kind, read=read)  # variable -> array
     with errors_naming(path, kind):
+        # `parts` are arguments of GroundTruth, such as "mask", "labels" or "valid"
         if kind in READERS:
-            _, parse_annotated = READERS[kind]
+            _, parse_annotated = READERS[kind]  # the parsers of predictions and of ground truth
             parts = parse_annotated(arrays, path)
-        elif options.kind is Kind.MASK:
-            array: Map | None = pictures.find_crack_mask(arrays)
-            if array is None:  # the file is not from a crack set
+        elif is_mask:
+            array: Map | None = pictures.find_crack_mask(arrays)  # None for most files
+            if array is None:
                 array = pictures.require_one_array(arrays, path)
             parts = options.mask(pictures.to_plane(array, "mask"), file=path.name)._asdict()
         else:
@@ -347,6 +356,7 @@ def read_truth(
             instances_file = class_files.find_instances_file(path) if instances else None
             if instances_file and "labels" in parts:
                 class_files.add_instances(parts, instances_file, read)
+        # Evidence of one map without properties, unless `options.mask` has collected some
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **arguments)
 
@@ -384,14 +394,16 @@ def _read_annotators(
     pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
-    annotations: list[MaskRead] = []
-    crack = None
+    annotations: list[MaskRead] = []  # boundaries and regions of each annotator
+    crack = None  # the bool mask of a crack set; None for other files
     for path in paths:
         suffix, decoded_bytes = path.suffix.lower(), DecodedBytes()  # limits those of a file
         is_regions = options.kind is Kind.REGIONS
+        # In a picture with a palette, labels are the indices, and boundaries the gray colours
         palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
         with errors_naming(path, "ground truth"):
+            # `drawings` has, for each annotator, a dict with Boundaries, Segmentation or both
             is_bsds = suffix == ".mat" and "groundTruth" in arrays
             if is_bsds:
                 crack = pictures.find_crack_mask(arrays)
@@ -416,11 +428,12 @@ def _read_annotators(
                 label_bytes = 0 if labels is None else labels.nbytes
                 decoded_bytes.add(annotation.mask.nbytes + label_bytes)
                 annotations.append(annotation)
-            # Joined after each file, so that an error names that file
+            # Those of all files so far are joined after each file, so that an error names that file
             gt = join_annotations(image_id, paths[0], annotations)
     if crack is not None and len(annotations) == 1:
-        gt = gt.replace(mask=crack != options.inverted)
+        gt = gt.replace(mask=~crack if options.inverted else crack)
     if not (options.allow_empty or any(map(np.any, gt.boundaries))):
+        # Whether some annotation has gray values, which are all below gt_threshold
         is_faint = bool(gt.evidence.values & Values.FAINT)
         raise empty_truth_error(paths[0], len(annotations), is_faint)
     return gt
@@ -454,14 +467,14 @@ def parse_annotation(
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
         plane = pictures.to_plane(drawn, what)  # (H, W)
-        annotation = options.mask(plane, what, file, is_logical)
+        annotation = options.mask(plane, what, file, is_logical)  # thresholds and inverts it
         drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
         # Arrays of MATLAB are contiguous along columns, but counting is faster along rows
         boundaries = np.ascontiguousarray(annotation.mask)
         return annotation._replace(mask=boundaries, labels=drawn_regions)
     if options.inverted or options.cut:
         # A label is the number of a region and not a gray value. The error suggests, as its `fix`,
-        # to set the option back to this value
+        # to set the option back to its default: gt_invert=False or gt_threshold="none"
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
@@ -482,15 +495,17 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    boundaries, _, evidence, regions = zip(*annotations, strict=True)  # one entry per annotator
+    # The fields of MaskRead, with one entry per annotator each
+    boundaries, valid_maps, evidence, regions = zip(*annotations, strict=True)
     where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
+    # Refuses the maps of classes, which add up to white at every pixel, as boundaries do not
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
-    for annotation in annotations:
-        if annotation.labels is None:  # an annotator without regions
+    for drawn_regions, valid in zip(regions, valid_maps, strict=True):
+        if drawn_regions is None:  # this annotator drew none, so all are dropped
             parts["segmentations"] = ()
-        if annotation.valid is not None:
-            parts["valid"] = annotation.valid & parts.get("valid", True)
+        if valid is not None:
+            parts["valid"] = valid & parts.get("valid", True)
     combined_evidence = reduce(or_, evidence)  # statistics of all values
     return GroundTruth.of_checked(image_id, path, combined_evidence, parts)
 

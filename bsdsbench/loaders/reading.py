@@ -32,7 +32,7 @@ from bsdsbench.loaders.labels import (
 )
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.scores.counts import Evidence, ImageRecord, Values
-from bsdsbench.text import counted, listed
+from bsdsbench.text import listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # `Prediction.form` -> description
@@ -117,8 +117,8 @@ class ReadOptions:
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
         binary = is_binary(values)
-        has_many_values = not distinct_values(values)  # () for more than LEVELS (5)
-        if self.truth and self.cut is not None and has_many_values:
+        # `distinct_values` returns () for more than 5 values, among which may be noise of JPEG
+        if self.truth and self.cut is not None and not distinct_values(values):
             refuse_jpeg_noise(values, _white_of(values), self.cut, what)
         try:
             if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
@@ -326,8 +326,8 @@ class ReadOptions:
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
-            kinds = sorted(set(forms))
-            content = " and ".join(FORM_WORDS.get(kind, kind) for kind in kinds)
+            names = sorted(set(forms))
+            content = " and ".join(map(FORM_WORDS.get, names, names))  # or the form itself
         elif self.kind is Kind.MASK:
             flags = _all_flags(images)
             object_values = "not 0"  # bools and floats of two values
@@ -347,13 +347,13 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
+        n_files = len(images)
+        files = f"{n_files} file{'' if n_files == 1 else 's'}"
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
             low, high = min(n_annotators), max(n_annotators)
-            number = f"{low}-{high} annotators" if low < high else counted(high, "annotator")
-            files = f"{number} per image"
-        else:
-            files = counted(len(images), "file")
+            number = f"{low}-{high}" if low < high else f"{high}"
+            files = f"{number} annotator{'' if high == 1 else 's'} per image"
         arrangement = layout.describe()  # such as "2 files per image: ID_0 .. ID_1"; "" for one
         phrases.append(f"{files} ({arrangement})" if arrangement else files)
         return ", ".join(phrases)

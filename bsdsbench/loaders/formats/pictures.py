@@ -43,17 +43,19 @@ FORMATS = {
     ".h5": ("hdf5:read_hdf5", "an HDF5 file"),
     ".hdf5": ("hdf5:read_hdf5", "an HDF5 file"),
     ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
-    ".seg": ("pictures:_decode_seg", "a BSDS300 .seg file"),
+    ".seg": ("seg_files:decode_seg", "a BSDS300 .seg file"),
 }
 # Image formats (Pillow's names); they are recognised by content, whatever image suffix a file has
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
 MAX_MEMBERS = 10_000  # arrays in a .npz
-_NEW_SUBFILE_TYPE = 254  # a TIFF tag; its lowest bit marks a smaller copy of another page
+# TIFF tags
+_NEW_SUBFILE_TYPE = 254  # its lowest bit marks a smaller copy of another page
+_PHOTOMETRIC_INTERPRETATION = 262  # 0: the value 0 is white
+_SOFTWARE = 305  # the program that wrote the file
 _FEW_GRAYS = 16  # a palette of more grays is that of a gray picture, not of labels
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
-MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 DEFLATE_RATIO = 1032  # the largest possible expansion of deflate-compressed data
 # Without a handler, Python would print Pillow's log of damaged files; other handlers still get it
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -102,14 +104,17 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
             has = f"cannot be read ({error.strerror})"
             raise PairingError(Problem(show(place), has, "a folder that can")) from None
         identity = status.st_dev, status.st_ino
-        for entry in entries if identity not in parents else ():  # a link may lead back to a parent
+        if identity in parents:  # a link led back to a folder that it lies in
+            continue
+        for entry in entries:
+            if entry.name[0] == ".":  # hidden
+                continue
             name = os.path.join(inner, entry.name)
-            if entry.name[0] != ".":
-                if os.path.splitext(name)[1].lower() in suffixes:
-                    paths.append(place / entry.name)
-                # Unlike is_dir, isdir does not raise for a link that leads to itself
-                if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
-                    pending.append((name, (*parents, identity)))
+            if os.path.splitext(name)[1].lower() in suffixes:
+                paths.append(place / entry.name)  # even a folder "a.png", so that an error names it
+            # Unlike is_dir, isdir does not raise for a link that leads to itself
+            if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
+                pending.append((name, (*parents, identity)))
     return sorted(paths, key=natural_sort_key)
 
 
@@ -161,9 +166,10 @@ def unpack_npz(data: bytes, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
     Members of the archive that are not arrays are ignored, and so are arrays of other types than
-    numbers, if there are also numbers. Before it is decoded, each array must pass `check_size`, the
-    limit for images, and all arrays together MAX_DECODED_BYTES. For files of bsdsbench, `limit` is
-    given instead, the maximum total number of decoded bytes, and strings are read too.
+    numbers, such as text, if there are also numbers. A user's file has limits, which are checked
+    before anything is decoded: each array must pass `check_size`, the limit for images, and all
+    arrays together MAX_DECODED_BYTES. For files of bsdsbench itself, `limit` is given instead, the
+    maximum total number of decoded bytes, and text is read too.
 
     Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
     zipfile.BadZipFile if `data` is not a zip archive.
@@ -179,7 +185,8 @@ def unpack_npz(data: bytes, limit: int | None = None) -> dict[str, Map]:
             raise FaultError(f"decodes to more than {max_bytes} bytes, expected less")
         for member in members:
             size = member.file_size
-            if size > DEFLATE_RATIO * (member.compress_size + 1):  # no data expand so much
+            # No data expand so much; + 1, as an empty member may have no compressed bytes
+            if size > DEFLATE_RATIO * (member.compress_size + 1):
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
@@ -202,10 +209,12 @@ def _read_npy_array(file: IO[bytes], size: int, is_image: bool) -> Map:
     """Read the array in an open .npy file of `size` bytes, and return it in native byte order.
 
     The header is checked before memory is allocated. If `is_image` is True, the array must hold
-    numbers, and its shape pass `check_size`; otherwise it may also hold text.
+    numbers, and its shape pass `check_size`; otherwise numbers or text. Raises _OtherTypeError for
+    other types, and FaultError for damaged data.
     """
     npy = np.lib.format
-    # Version -> function that reads the header; version (3, 0) is for arrays with named fields
+    # Version of the format -> function that reads the header. Version (3, 0) has no function here:
+    # it is for arrays with named fields, which hold no image
     header_readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         version = npy.read_magic(file)
@@ -228,47 +237,16 @@ def _read_npy_array(file: IO[bytes], size: int, is_image: bool) -> Map:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _decode_seg(data: bytes) -> Map:
-    """Decode a BSDS300 .seg file to its label map, int32 (H, W): segment numbers plus one.
-
-    The file has lines `key value` (width, height, segments ...), the line `data`, and one line per
-    run of pixels with four integers counted from 0: segment, row, first column, last column. Every
-    pixel must lie in exactly one run.
-    """
-    if len(data) > MAX_SEG_BYTES:
-        raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
-    header, data_line, body = data.replace(b"\r", b"").partition(b"\ndata\n")
-    if not data_line:
-        raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
-    sizes = dict(re.findall(rb"^(height|width) (\d{1,9})$", header, re.M))
-    rows, columns = int(sizes.get(b"height", 0)), int(sizes.get(b"width", 0))
-    if min(rows, columns) < 1:
-        raise FaultError("has no width and height, expected a BSDS300 .seg file")
-    check_size((rows, columns), 4)
-    numbers = np.array([int(n) for n in body.split()], np.int64)
-    if numbers.size % 4 or not numbers.size:
-        raise FaultError("a run is not four numbers (truncated?), expected them")
-    runs = numbers.reshape(-1, 4)  # segment, row, first column, last column
-    is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
-    if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
-        raise FaultError(f"a run lies outside the {rows} x {columns} picture")
-    labels = np.zeros((rows, columns), np.int32)
-    for segment, row, first, last in runs.tolist():
-        labels[row, first : last + 1] = segment + 1
-    run_lengths = runs[:, 3] - runs[:, 2] + 1
-    # If all pixels are covered and the run lengths sum to the image size, no runs overlap
-    if not labels.all() or run_lengths.sum() != labels.size:
-        raise FaultError("the runs do not cover the picture exactly once (truncated?)")
-    return labels
-
-
 def _decode_image(data: bytes, palette: Palette) -> Map:
     """Decode the bytes of an image file to a gray (H, W) array.
 
     - 1 bit: uint8 with 0 and 255 or, unless `palette` is Palette.COLOURS, with 0 and 1
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
-    - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
+    - an index into a palette at each pixel: uint8. The result has the gray colours for
+      Palette.COLOURS, and the indices for Palette.INDICES. Palette.MASK means the colours if all
+      that are used are black and white, or if they are more than _FEW_GRAYS grays, which is a
+      gray picture; otherwise the indices.
 
     Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
     files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
@@ -284,19 +262,21 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
     few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of 2 or 4 bits of gray
     if palette is Palette.INDICES and few_bits:
-        step = {"2": 85, "4": 17}[few_bits[1]]
+        step = {"2": 85, "4": 17}[few_bits[1]]  # 255 / 3 and 255 / 15: label 1 becomes 85 or 17
         has = f"has gray of {few_bits[1]} bits, whose labels may be 0, 1 .. or 0, {step} .."
         raise FaultError(f"{has}, expected 8 or 16 bits")
-    target = mode if mode in ("P", "I") else None  # the mode to convert to; None: the stored one
+    # Pillow's modes: "P" has a palette, "I" integers of 32 bits. None keeps the stored mode
+    target = mode if mode in ("P", "I") else None
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
-    if mode == "P" and palette is Palette.MASK:  # black and white colours, otherwise the indices
-        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
+    if mode == "P" and palette is Palette.MASK:
+        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)  # (K, 3)
         used = colours[np.unique(array)]
-        is_mask = np.isin(used, (0, 255)).all() or len(used) > _FEW_GRAYS
-        if (used == used[:, :1]).all() and is_mask:
-            return colours[:, 0][array]
+        are_gray = (used == used[:, :1]).all()
+        is_black_and_white = np.isin(used, (0, 255)).all()
+        if are_gray and (is_black_and_white or len(used) > _FEW_GRAYS):
+            return colours[:, 0][array]  # the gray colour of each pixel
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
     # Pillow's way to 16-bit gray differs between formats and versions
@@ -335,20 +315,24 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
             raise FaultError(f"has {n_pages} pages, expected one")
     if n_pages > 1:
         header.seek(0)
-    for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
+    # Pillow's plan for the blocks of pixels: (decoder, box, offset, arguments of the decoder). The
+    # arguments are the stored mode, such as "RGB;16B", or a tuple that begins with it
+    for tile in header.tile:
         decoder, arguments = tile[0], tile[3]
+        stored_mode = str(arguments).partition(",")[0]
         if decoder.startswith("ppm") and isinstance(arguments, tuple):  # (stored mode, maxval)
             # Pillow opens 16-bit gray as mode "I", and rescales pixels for any other maxval
             maxval = int(arguments[1])
             if maxval != (65535 if mode == "I" else 255):
                 raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
-        # The first argument is the stored mode; "RGB;16B" would be reduced to 8 bits
-        elif not mode.startswith("I") and "16" in str(arguments).partition(",")[0]:
+        # Gray of 16 bits is opened as mode "I" or "I;16"; colour would be reduced to 8 bits
+        elif "16" in stored_mode and not mode.startswith("I"):
             raise FaultError("is 16-bit colour, expected gray: save one channel")
     if mode in ("CMYK", "YCbCr", "LAB"):
         raise FaultError(f"has colour mode {mode}, expected gray")
-    tags = getattr(header, "tag_v2", {})  # of a TIFF: 262 is 0 if 0 is white, 305 names the program
-    if mode == "1" and tags.get(262) == 0 and "tifffile" in str(tags.get(305)):
+    tags = getattr(header, "tag_v2", {})  # of a TIFF
+    is_0_white = tags.get(_PHOTOMETRIC_INTERPRETATION) == 0
+    if mode == "1" and is_0_white and "tifffile" in str(tags.get(_SOFTWARE)):
         fix = "save mask.astype(numpy.uint8) * 255"
         raise FaultError("has 1 bit, whose True tifffile saves as black, expected 8 bits", fix=fix)
 
@@ -356,9 +340,15 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     """Raise DataError if a `cut` below 1/255 would turn noise of JPEG in a mask (H, W) into object.
 
-    A cut is a fraction of `white`; presets of cracks take every value above 0. Of the gray below
-    one half, a JPEG of quality 50 to 95 has 86 % and more below an eighth, and some of that farther
-    than three pixels from the object; a mask that was resized or blurred has hardly any so far off.
+    A cut is a fraction of `white`, the value of white; pixels at or above it are object. Presets of
+    cracks take every value above 0. JPEG leaves faint gray around objects: below an eighth of
+    white, and some of it more than three pixels away. A mask that was resized or blurred has other
+    gray: up to white, and hardly any so far away. A mask is refused if it has the gray of JPEG:
+
+    - Of the gray below one half, 85 % or more is faint (86 % and more in JPEG of quality 50 to 95).
+    - Faint pixels are at least 2 % of the number of object pixels.
+    - At least 2 % of the faint pixels are more than three pixels from the object.
+
     `what` names the mask.
     """
     if cut >= 1 / 255:
@@ -369,11 +359,12 @@ def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     if n_object and n_faint >= max(0.85 * np.count_nonzero(is_dark), 0.02 * n_object):
         from scipy.ndimage import maximum_filter
 
-        is_far = ~maximum_filter(is_object, 7)  # more than three pixels from the object
+        is_far = ~maximum_filter(is_object, 7)  # no object pixel in the 7 x 7 pixels around
         if np.count_nonzero(is_faint & is_far) < 0.02 * n_faint:
             return
         has = f"{what}: most gray is almost black, and object by gt_threshold = {cut:g}"
         noise = Setting("gt_threshold", 0.5, "if it is noise of JPEG")
+        # Just above 1/255 = 0.0039, from which on this test is left out
         fixes = noise, Setting("gt_threshold", 0.004, "if it is object")
         raise DataError(f"{has}, expected no noise", fix=fixes)
 
@@ -395,12 +386,13 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
         raise FaultError(f"is not a picture (damaged?), expected {known}") from None
     except Image.DecompressionBombError:
         raise FaultError("claims too many pixels, expected at most 100000000") from None
-    # Bytes per pixel: a WebP is decoded on two canvases of 4 bytes each
-    check_size((header.height, header.width), 8 if header.format == "WEBP" else 1)
+    # A WebP is decoded on two canvases of 4 bytes per pixel each
+    bytes_per_pixel = 8 if header.format == "WEBP" else 1
+    check_size((header.height, header.width), bytes_per_pixel)
     # Pillow would decode a whole PNG to search it for Exif data that follows the pixels
     may_have_exif = header.format != "PNG" or "exif" in header.info
     orientation = header.getexif().get(ExifTags.Base.Orientation, 1) if may_have_exif else 1
-    if orientation not in (0, 1):  # unknown, upright
+    if orientation not in (0, 1):  # 0: not stated; 1: upright; others: rotated or mirrored
         fault = f"has the Exif orientation {orientation}, so viewers rotate it, expected 1"
         raise FaultError(fault, fix="save what PIL.ImageOps.exif_transpose returns")
     return header
@@ -520,10 +512,12 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
         return None
     low, high = labels.min(), labels.max()
-    # The larger of the labels 0 and 1, or 1 and 2. If all labels are 1, there is no crack
+    # Labels are 0 and 1, or 1 and 2; the larger is the crack. If all are 1, it is the smaller of 1
+    # and 2, and there is no crack
     crack_label = 1 if low < 1 and high <= 1 else 2
     mask = labels == crack_label
-    has_two_values = (mask | (labels == low)).all() and low >= 0 and high <= 2
+    is_ground = labels == low  # the crack too, if all labels are 2
+    has_two_values = (mask | is_ground).all() and low >= 0 and high <= 2
     if not has_two_values:
         return None
     if is_cell:  # of a crack set, or of BSDS

@@ -71,8 +71,8 @@ def read_scores(
     cells are distinct has the ids. A column of weights is not used, which gives an InputWarning, as
     does a column called method, model ... with several names.
 
-    - count: name of the column with each sample's number of instances, if any
-    - cluster: name of the column with each sample's group, if any
+    - count: name of the column with the number of instances that each sample stands for, if any
+    - cluster: name of the column with each sample's group, such as a patient, if any
 
     Raises FileFormatError for a missing column, rows of unequal length, a cell that is not a
     number, NaN, or an input that is too large.
@@ -99,9 +99,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     """
     text = decode_text(data)
     first_line = text.lstrip().partition("\n")[0]
-    delimiter = separator_of(first_line, " ")
+    delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
-        text = with_decimal_points(text)
+        text = with_decimal_points(text)  # 0,5 becomes 0.5
     stream = io.StringIO(text, newline=None)  # which ends every line with "\n"
     lines = csv.reader(map(str.rstrip, stream), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)  # without empty lines
@@ -110,18 +110,19 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         raise FaultError(f"no rows, {_EXPECTED}")
     if any(map(_is_number, names)):
         rows = chain([names], rows)  # no header: the first row holds numbers
+    # pandas names columns 0 and 1 by default. If all scores have a point, this "1" is hardly one
     if names == ["0", "1"] and all("." in line for line in text.split()[1:]):
         has = f"line 1: {first_line}, the sample of label 0 and score 1, or the header of pandas?"
         raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
-    columns = _choose_columns(names, count, cluster)  # indices of label, score and, if given, count
+    # Columns by index: label, score and, if given, count hold numbers; the others are text
+    columns = _choose_columns(names, count, cluster)
     cluster_column = None if cluster is None else names.index(cluster)
     id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
     others = [k for k in range(len(names)) if k not in (*columns, cluster_column)]
     method_columns = [k for k in others if names[k].lower() in _METHOD_NAMES]
     text_columns = (*id_columns, *method_columns, cluster_column)
-    # Index of a column -> its cells
-    texts: dict[int, list[str]] = {k: [] for k in text_columns if k is not None}
-    values = array("d")  # of all rows, one after another; reshaped at the end
+    texts: dict[int, list[str]] = {k: [] for k in text_columns if k is not None}  # column -> cells
+    values = array("d")  # the numbers of all rows, one after another; reshaped at the end
     for row in rows:
         if len(row) != len(names):
             fault = f"{len(row)} columns, expected {len(names)}"
@@ -133,28 +134,33 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         try:
             values.extend([float(row[k]) for k in columns])
         except ValueError:
-            cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
-            is_label = not _is_number(row[columns[0]])
-            of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
-            expected = of_labels if is_label else _EXPECTED
-            fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
-            raise FaultError(fault) from None
+            raise FaultError(f"line {lines.line_num}: {_cell_fault(row, columns)}") from None
     for k in method_columns:
         if len(methods := sorted({*texts[k]})) > 1:
             fault = f"column {names[k]!r} is not used: the rows of {listed(methods, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
-    table = np.array(values).reshape(-1, len(columns))
+    table = np.array(values).reshape(-1, len(columns))  # (n, 2 or 3): label, score, count
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
+    # The ids are those of the first column of ids whose cells are distinct
+    id_lists = [tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])]
     return LabelsAndScores(
         labels=table[:, 0].copy(),
         scores=table[:, 1].copy(),
         counts=None if count is None else table[:, 2].copy(),
         clusters=None if cluster_column is None else tuple(texts[cluster_column]),
-        ids=next((tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])), None),
+        ids=id_lists[0] if id_lists else None,
     )
+
+
+def _cell_fault(row: Sequence[str], columns: Sequence[int]) -> str:
+    """Describe the first cell of a row that is not a number; `columns` begins with the label's."""
+    k = next(k for k in columns if not _is_number(row[k]))
+    of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
+    expected = of_labels if k == columns[0] else _EXPECTED
+    return f"{row[k].strip()[:40]!r} is not a number, {expected}"
 
 
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
@@ -173,26 +179,29 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     (other than decisions, such as "prediction" beside "score").
     A column of weights gives an InputWarning.
     """
-    columns = [0, 1]  # without a header
+    columns = [0, 1]  # without a header, or with two other names
     if any(map(_is_number, names)):
         if len(names) != 2:
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     else:
         label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
         score_columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
-        others = [k for k in score_columns if names[k].lower() not in _DECISION_NAMES]
-        if len(others) == 1 and names[others[0]].lower() != "confidence":
-            score_columns = others
+        # Decisions ("prediction", 0 or 1) are ignored beside a single column of scores. A column
+        # "confidence" is no such score: it may be the confidence in the decision, of either class
+        no_decisions = [k for k in score_columns if names[k].lower() not in _DECISION_NAMES]
+        if len(no_decisions) == 1 and names[no_decisions[0]].lower() != "confidence":
+            score_columns = no_decisions
         if len(label_columns) == len(score_columns) == 1:
             columns = label_columns + score_columns
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
-            rivals, wanted = label_columns, "the truth"
+            # Advice to keep one of several; for a missing column there is none
+            several, meaning = label_columns, "the truth"
             if len(score_columns) > len(label_columns):  # such as y_pred and y_prob
-                rivals, wanted = score_columns, "the score of the positive class"
-            fix = []  # for a missing column, none is suggested
-            if len(rivals) > 1:
-                fix = [f"keep one of {listed([names[k] for k in rivals])}: {wanted}"]
+                several, meaning = score_columns, "the score of the positive class"
+            fix = []
+            if len(several) > 1:
+                fix = [f"keep one of {listed([names[k] for k in several])}: {meaning}"]
             raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
     for name in (count, cluster):
         if name is not None and name not in names:
