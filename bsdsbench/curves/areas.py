@@ -33,8 +33,7 @@ from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
-# A decrease of FP by at most this fraction of TP + FP is attributed to float32 rounding of the
-# given points
+# A decrease of FP by at most this fraction of TP + FP is taken for float32 rounding of the points
 _ROUNDING = 1e-6
 
 
@@ -49,8 +48,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     rule : str
         How the area is computed:
 
-        - "davis-goadrich": the exact area if counts change linearly between the points; see
-          `davis_goadrich_area`
+        - "davis-goadrich": the exact area if TP and FP change linearly between the points
         - "trapezoid": straight lines between the points, which is optimistic
         - "step": the sum over points of the rise of recall since the previous point (or 0) times
           the precision (average precision)
@@ -401,9 +399,8 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
 
     Returns a dict from names, such as "VLFeat ap", to areas. All areas are missing if there are no
     positives; those of scikit-learn if a score is inf; and the BSDS area if there are no scores, or
-    if one is outside [0, 1]. Without negatives, ROC areas are NaN. Two PR areas, of the ROC hull
-    and of AUCCalculator, are computed from rates, which need negatives; without them they are 1,
-    as precision is 1 everywhere.
+    if one is outside [0, 1]. Without negatives, ROC areas are NaN. Two PR areas that need FPR, of
+    the ROC hull and of AUCCalculator, are then 1, as precision is 1 everywhere.
     """
     merged = rank(samples, "merge")  # counts at each distinct score
     p, n = merged.positives, merged.negatives
@@ -448,8 +445,7 @@ def _is_in_unit_range(scores: F8) -> bool:
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     """Compute average precision as torchmetrics does: exact, and binned with 100 thresholds.
 
-    If a score is outside [0, 1], a sigmoid in single precision is applied to all scores, as in
-    torchmetrics.
+    If a score is outside [0, 1], all get a sigmoid in single precision, as torchmetrics does.
     """
     if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):
@@ -490,8 +486,7 @@ def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
     """Return precision and recall at T thresholds. Scores at or above a threshold are positive.
 
     The ranking must have a positive sample. Its first threshold must be inf, so that its counts
-    (all 0 there) also cover thresholds above the largest score. Precision is 0 where nothing is
-    predicted positive.
+    (all 0 there) also cover thresholds above the largest score. Precision 0/0 is 0.
     """
     # The counts at a threshold are those of the ranking's smallest threshold at or above it.
     # Thresholds are negated because searchsorted needs ascending order

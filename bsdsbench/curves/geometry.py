@@ -1,8 +1,7 @@
 """ROC and PR space: conversion, convex hull, interpolation, dominance and crossings of curves.
 
 Both spaces show the same counts (TP, FP). A straight line in ROC space is linear in the counts, and
-a hyperbola in PR space. Therefore a curve lies above another in one space exactly if it does in the
-other.
+a hyperbola in PR space. So a curve lies above another in one space exactly if it does in the other.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
@@ -87,9 +86,8 @@ def pr_to_roc(
     Raises
     ------
     DataError
-        If a precision or recall is outside [0, 1], or if a total is not above 0. Also if a point is
-        impossible with these totals: precision 0 at a recall above 0, or more false positives than
-        negatives.
+        If a precision or recall is outside [0, 1], if a total is not above 0, or if the totals rule
+        a point out: precision 0 at a recall above 0, or more false positives than negatives.
 
     Examples
     --------
@@ -280,9 +278,8 @@ def dominates(
     Raises
     ------
     DataError
-        If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
-        along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap within
-        the range.
+        If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls, if
+        precision is 0 at a recall above 0, or if the curves do not overlap within the range.
 
     Examples
     --------
@@ -316,9 +313,8 @@ def crossings(
 ) -> ROCPoints | PRPoints:
     """Return the points, in the given space, at which curves `a` and `b` cross, from left to right.
 
-    Curves cross where one goes from below the other to above it. Curves that only touch do not
-    cross. If the curves coincide over an interval and have changed places after it, the first point
-    of the interval is the crossing.
+    Curves cross where one goes from below the other to above it, not where they only touch. If they
+    coincide over an interval and have changed places after it, its first point is the crossing.
 
     Parameters
     ----------
@@ -418,9 +414,8 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
-    The two heights at a position differ if the polyline is vertical there. They are returned in
-    this order, (2n - 2,): right of position 0, left of position 1, right of position 1, ..., left
-    of the last position.
+    The two heights at a position differ if the polyline is vertical there. Their order, (2n - 2,),
+    is: right of position 0, left of position 1, right of position 1, ..., left of the last one.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical

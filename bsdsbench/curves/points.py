@@ -214,8 +214,7 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
 def points_of(curve: AnyCurve) -> CurvePoints:
     """Convert a curve to CurvePoints, by descending threshold.
 
-    Raises DataError for curves of precision and recall without counts, and for objects that are not
-    curves.
+    Raises DataError for curves of precision and recall without counts, and for what is no curve.
     """
     if isinstance(curve, CurvePoints):
         return curve

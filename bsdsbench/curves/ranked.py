@@ -9,8 +9,7 @@ depend on the scores alone. 0/0 is NaN, and the precision of the first point is 
 
 ties="sample" is VLFeat's rule: one point per sample, with equal scores in the given order. This
 order then changes the curve and its areas (with constant scores, the ROC area can be 0 or 1).
-Denominators, and TP in precision, have VLFeat's floor e = 1e-10: TP/max(P, e), max(TP, e)/max(TP +
-FP, e).
+Denominators, and TP in precision, are at least e = 1e-10: precision = max(TP, e)/max(TP + FP, e).
 
 VLFeat itself differs from ties="sample" in two cases. If a class is missing, its areas are 0 or 1
 instead of NaN. If there is no equal error rate, its threshold is 0 instead of NaN.
@@ -166,17 +165,14 @@ def pr(
         - "auto": 0 and 1 are read as "binary"; -1 and 1, with or without 0, as "sign". Other labels
           raise DataError
         - "binary": 0 is negative, and any other label is positive
-        - "sign": labels above 0 are positive, labels below 0 negative, and samples with label 0 are
-          ignored
+        - "sign": labels above 0 are positive, labels below 0 negative, those of 0 left out
         - "larger": the larger of two distinct labels, such as 1 and 2, is positive
     interpolate : bool
         Replace each precision by the largest precision at this or a higher recall.
     normalize_prior : float or None
-        A fraction in [0, 1]. Precision is computed as if this fraction of the samples were
-        positive.
+        In [0, 1]. Precision is computed as if this fraction of the samples were positive.
     num_positives, num_negatives : int or None
-        Class totals to use instead of the numbers of samples, which they may not be below. Whole
-        floats such as 1e4 are accepted.
+        Class totals to use instead of the numbers of samples, at least these. 1e4 is accepted.
     include_inf : bool or None
         If True, samples with score -inf rank last. If False, they are never retrieved, as in
         VLFeat. The default is False with ties="sample", otherwise True.
@@ -187,8 +183,7 @@ def pr(
     Raises
     ------
     DataError
-        If a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if an option is
-        out of range.
+        If a value is NaN, an option is out of range, or labels do not fit `reading` or are one-hot.
 
     Examples
     --------
@@ -313,8 +308,8 @@ def pr_from_ranking(
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
 
-    tp, precision (K,): at points in order of ascending TP, and so of ascending recall. A level that
-    no point reaches counts as 0.
+    tp, precision (K,): at points of ascending TP, and so ascending recall. A level that no point
+    reaches counts as 0.
     """
     # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
     # ensures that no level is missed by rounding errors; -(-a // b) rounds up

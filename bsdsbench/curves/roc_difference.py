@@ -153,9 +153,8 @@ def _clustered_covariance(
 ) -> F8:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    This is the estimate of Obuchowski (Biometrics 1997). An area is the mean over positives and
-    over negatives, so its variance is the sum of theirs and of twice their covariance, as clusters
-    contain both.
+    This is the estimate of Obuchowski (Biometrics 1997). An area varies with the positives and with
+    the negatives: its variance is the sum of both, and of twice their covariance in the clusters.
 
     above (2, positives): for both scores, the fraction of negatives that score below each positive.
     below (2, negatives): for both scores, the fraction of positives that score above each negative.
@@ -176,8 +175,7 @@ def _clustered_covariance(
     # independent) and divided by the number of positives or negatives, (2, n_clusters)
     positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
     negatives = _deviations_in_clusters(below, negative_clusters, n_clusters)
-    # The factors n / (n - 1) for n clusters (with positives, with negatives, with either), which
-    # make the estimates unbiased
+    # Factors n / (n - 1), for unbiased estimates, of the clusters with positives, negatives, either
     factor_p, factor_n = _unbiased_factor(positive_clusters), _unbiased_factor(negative_clusters)
     factor_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
     within_classes = factor_p * (positives @ positives.T) + factor_n * (negatives @ negatives.T)

@@ -164,8 +164,7 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
 
     All values must be finite. If `kind` is "share", they must lie in [0, 1], up to rounding, which
     is clipped. If it is "count", they must be 0 or more, and not decrease along the array. Raises
-    a DataError that names the argument if a value violates this, and ShapeError if the lengths
-    differ.
+    a DataError that names the argument for other values, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -231,16 +230,13 @@ def rank(
 
     A sample is predicted positive if its score is at or above the threshold.
 
-    ties : "merge" makes one point per distinct score. "sample" makes one point per sample, with
-        equal scores in input order.
+    ties : "merge": a point per distinct score; "sample": one per sample, equal scores as given.
     include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : VLFeat's name for arrays in input order. If True, set `point_of_sample`: for each
-        sample, in input order, the index of the first point at which it is predicted positive, or
-        -1 if it never is
-    num_positives, num_negatives : totals of the classes for rates, such as all objects, of which
-        some have no score. They change no counts. A total below the number of samples raises
-        DataError.
+    stable : VLFeat's name for arrays in input order. If True, set `point_of_sample`, the index of
+        the first point at which each sample, in this order, is predicted positive; -1 if never
+    num_positives, num_negatives : totals of the classes for rates, if not all members have a score.
+        They change no counts. A total below the number of samples raises DataError.
     """
     positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")

@@ -34,8 +34,7 @@ def canny(image: Image) -> F8:
     """Return, for each pixel, the fraction of 24 thresholds at which the Canny detector marks it.
 
     Hysteresis: a connected component of ridge pixels above the low threshold, 0.4 of the high one,
-    is marked if any of its pixels reaches the high one. The ridges do not depend on the thresholds,
-    so they are computed once.
+    is marked if any of its pixels reaches the high one. The ridges are the same for all thresholds.
     """
     gray = color.rgb2gray(image)
     sigma = _CANNY_SIGMA
@@ -135,8 +134,7 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
     """Return a copy of an edge map (H, W) after non-maximum suppression along the edge normal.
 
     A pixel is set to 0 if the strength one pixel away along the normal (ny, nx), in either
-    direction and interpolated linearly, is larger. The four rows and columns next to the border are
-    faded out.
+    direction and interpolated linearly, is larger. The four outer rows and columns are faded out.
     """
     length = np.hypot(ny, nx) + 1e-12  # avoids a division by 0
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]

@@ -254,8 +254,7 @@ def _evaluate(
     detector failed are left out of the scores. The result also describes the whole data set, all
     images `ids`, so that the results of several shards can be merged.
 
-    record: the contents of run.json; the fields that identify the detector are stored with the
-        scores.
+    record: the contents of run.json. Those that identify the detector are stored with the scores.
     plan: the settings of the call, such as protocol and metrics.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
@@ -397,8 +396,7 @@ def fresh_modules(name: str) -> Iterator[None]:
     The current folder is searched first, and no bytecode is written. If the module belongs to a
     package in the current folder, all modules of this package are loaded again. Installed modules,
     the standard library and bsdsbench never are. On exit, modules of the current folder are removed
-    from sys.modules and the earlier ones are put back, so that another folder may have a module of
-    the same name.
+    from sys.modules and the earlier ones are put back: another folder may use the same names.
     """
     folder = Path.cwd()
 

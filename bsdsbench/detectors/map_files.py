@@ -120,8 +120,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
     A list or tuple of label maps is stored as a .mat file with the cell array `segs`.
 
-    Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
-    range.
+    Raises DataError if the list is empty, a shape or dtype is wrong, or a float is not in [0, 1].
     """
     if isinstance(answer, list | tuple):
         from scipy.io import savemat

@@ -28,10 +28,9 @@ def nms_files(
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
     source: a folder, or several folders with maps of the same images, which are averaged first.
-    target: folder for the PNGs. Existing files with the same names are replaced. Other maps in it
-        cause a warning.
-    protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
-        or 8 if that is 0.
+    target: folder for the PNGs. Files of the same names are replaced. Others cause a warning.
+    protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits
+        (0: 8 bits).
     progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` lies in one of

@@ -39,8 +39,7 @@ def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]
     """Provide the function `assert_scores`, which fails a test if a score is below its baseline.
 
     It takes the arguments of `comparison.gate.assert_scores`, but the path of the baseline is
-    relative to the folder of the test file. With --bsdsbench-update, the baseline is written and
-    nothing is compared.
+    relative to the folder of the test file. With --bsdsbench-update, it only writes the baseline.
     """
     from bsdsbench.comparison import gate
 

@@ -43,8 +43,7 @@ _LENGTH_BYTES = 8  # size of the integer that precedes a packed record and gives
 class BenchmarkMetric(Metric):
     """The scores of one or more metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    `compute` returns the scores as a dict of float64 tensors, and `evaluation` returns the whole
-    Evaluation.
+    `compute` returns the scores as a dict of float64 tensors, `evaluation` the whole Evaluation.
 
     Parameters
     ----------
@@ -71,11 +70,10 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
-        """Create the metric; `options` are passed to torchmetrics.Metric.
+        """Create the metric. The parameters are those of the class.
 
-        protocol : a protocol or the name of a preset; default: the protocol of the first metric
-        classes : the names of the classes in the order of their labels from 0
         groups, group_by : columns that group the images, or an expression for their ids
+        options : passed to torchmetrics.Metric
         """
         super().__init__(**options)
         unchecked: Any = {"classes": tuple(classes) if classes else None, "groups": groups}

@@ -70,8 +70,7 @@ def assign(
     pixels (of 1000 pixels and costs from 0 to 100, u is 1e-7). It takes about 150 bytes of memory
     per boundary pixel, and up to 64 MB for candidate pairs. The GIL is released, so the images of a
     batch can be processed in threads. Sources: Duff and Koster 2001, for the sparse assignment
-    problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689, for such labels in
-    training.
+    problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689, for such labels.
 
     Examples
     --------

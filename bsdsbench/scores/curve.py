@@ -3,8 +3,7 @@
 The published programs count in the same way, but differ in how they compute scores from a curve;
 AP_RULES and ODS_RULES list the variants. The rules bsds, edter, endpoints, seism and sbd sum the
 precision at 101 recall levels and divide by 100. 101-point divides by 101; it is the last column of
-the result file of the SBD programs. `step` is scikit-learn's average precision, used for pixel-wise
-scores of masks.
+the result file of the SBD programs. `step`, scikit-learn's average precision, is for masks.
 
 Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
 plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
@@ -96,8 +95,7 @@ class PRCurve(TabularCurve):
 
         - matches: (T, 4) or (S, T, 4); columns matched_gt, total_gt, matched_pred, total_pred.
         - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true. With
-          ">=", every pixel is predicted at threshold 0, which sets `whole_image`: most AP rules
-          leave this point out.
+          ">=", all pixels are at threshold 0 (`whole_image`); most AP rules leave this point out.
 
         Precision and recall with a denominator of 0 are 0. One AP rule replaces this precision by 1
         at thresholds where nothing is predicted although there is ground truth (`blank`).
@@ -290,8 +288,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, where
     every pixel is predicted (`whole_image`), for "seism" the thresholds at which nothing is
-    predicted (`blank`). It is 0 if the curve has no points, or fewer than two distinct recalls to
-    interpolate.
+    predicted (`blank`). It is 0 without points, or if all recalls to interpolate are equal.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 

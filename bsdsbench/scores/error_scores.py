@@ -57,9 +57,8 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         stored_rows = 1 if name == "agreement_pixels" else n_rows
         summed = weighted_sum(weights, stack[name].reshape(n_images, -1, stored_rows, n_columns))
         sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_rows, n_columns))
-    # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns). The
-    # sums begin as the scalar 0
-    totals = dict.fromkeys(sums, np.zeros(()))
+    # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
+    totals = dict.fromkeys(sums, np.zeros(()))  # 0, to which arrays are added
     rises = []  # of ODS, an array (S, 9) for each curve
     for k in range(sums["matches"].shape[1]):
         of_curve = {name: counts[:, k] for name, counts in sums.items()}  # (S, T, columns)

@@ -69,8 +69,7 @@ def defined_mean(values: F8, axis: int = -1) -> F8:
 def quantile(values: F8, q: float) -> float:
     """Return the quantile `q` (in [0, 1]) of values (n,), interpolated linearly between ranks.
 
-    numpy.quantile is not used because its result can differ in the last bit, and is NaN between two
-    infinite values.
+    numpy.quantile can differ in the last bit, and is NaN between two infinite values.
     """
     rank = q * (values.size - 1)
     first, last = math.floor(rank), math.ceil(rank)
@@ -136,8 +135,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     A sample is the data set itself, or a resample of its images for a bootstrap or jackknife.
 
     weights: int (S, N), how many times each image occurs in each sample.
-    values: (N, ...), integers or floats. Samples in which an image has weight 0 ignore its values,
-        even if these are NaN.
+    values: (N, ...), integers or floats. Those of an image with weight 0 are ignored, even if NaN.
 
     Returns float64 (S, ...).
 

@@ -131,11 +131,10 @@ class ContourOptions(LabelOptions):
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
         A size is a width, radius, tolerance, percentile or other number that a measure needs. IoU
-        and Dice need none, have the size 0, and are always included.
-
-        Each size that an option lists has a key of its own, as in {"trimap@3": ("trimap", 3.0)}. In
-        the keys of Hausdorff distances, the percentile replaces "%", as in {"hd95-pooled":
-        ("hd%-pooled", 95.0)}. The keys of measures with another single size are their names.
+        and Dice need none, have the size 0, and are always included. Each size that an option lists
+        has a key of its own, as in {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff
+        distances, the percentile replaces "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}. The
+        keys of measures with another single size are their names.
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, size_option) in _MEASURES_OF_GROUP.items():
@@ -291,15 +290,13 @@ def _object_counts(
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the boundary pixels of each of n labels, for Boundary IoU and DAVIS' F.
 
-    Returns a dict of int64 arrays:
+    Returns a dict of int64 arrays. Widths and radii are in pixels, or parts of the diagonal if < 1.
 
     shells (n, widths, 3): the pixels of the label's inner boundary in both maps, in pred, and in
         gt, for each width in `opt.boundary_sizes`; no widths without the group "boundary-iou"
     near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each
         radius in `opt.davis_bounds` of its outline in the other map; no radii without "davis"
     outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
-
-    A width or radius below 1 in `opt` is a fraction of the image diagonal, otherwise in pixels.
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -383,7 +380,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
-        """Compute the scores for S data sets, as arrays (S,).
+        """Compute the scores for S data sets (such as a set and resamples of it), as arrays (S,).
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
@@ -410,6 +407,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         n_possible = _possible_values(total, weights, opt)  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # over classes, (S, M)
+        # Key -> mean (S,), and "over" -> key -> "pairs" -> (S, 2), numbers of pairs of all classes
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
         if "tracks" in stack:  # replace the means over pairs of masks, and their "over"
             means_of_objects = sequences.sequence_means(stack, weights, opt.skip_ends)
@@ -470,14 +468,11 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     total: numbers of pixels of C classes, summed over the images of each of S data sets:
 
     areas (S, C, 3): pixels of the masks that are in both maps, in pred, and in gt
-    shells (S, C, widths, 3): the same for the inner boundaries of masks, for each width
+    shells (S, C, widths, 3): the same for inner boundaries of the widths in `opt.boundary_sizes`
     outline (S, C, 2): pixels of the outlines in pred, and in gt
-    near (S, C, radii, 2): those within a radius of the outline in the other map
+    near (S, C, radii, 2): those within each radius in `opt.davis_bounds` of the other outline
 
-    The widths are those of `opt.boundary_sizes`, the radii those of `opt.davis_bounds`.
-
-    Returns score key -> (S, C), such as "biou@0_02" for the width 0.02; NaN where both maps are
-    empty.
+    Returns score key -> (S, C), such as "biou@0_02" at the width 0.02; NaN if both maps are empty.
     """
     pooled = {"iou": iou(total["areas"]), "dice": dice(total["areas"])}
     shells, near, outline = total["shells"], total["near"], total["outline"]

@@ -131,8 +131,7 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
     It is the share of the length of both contours ("area") or of the points of both outlines
     ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
-    points ("mean"). The value has no meaning for a label without an outline in pred or in gt; the
-    caller replaces it.
+    points ("mean"). The caller replaces the value of a label that has no outline in pred or in gt.
     """
     # For pred and for gt: the length or number of points within the tolerance, and in all, (n,)
     near, total = list[Any](), list[Any]()
@@ -197,8 +196,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
-    # Counts of pixels, or the outlines in both maps. Inner boundaries ("shells") and trimaps depend
-    # on the size; outlines do not
+    # Counts of pixels (for inner boundaries and trimaps, of this size), or outlines in both maps
     inputs = compared.inputs(definition.inputs, size)
     if name == "f":  # a fraction of the diagonal, rounded up, or pixels
         size = davis_radius(compared.pair.shape, size)
@@ -357,8 +355,7 @@ class Measure(NamedTuple):
     ) -> float | F8:
         """Compute the measure `self.name` of two masks, or of each class of two label maps (H, W).
 
-        size: its width, radius, percentile or tolerance. None means the default of this measure,
-            such as 95 for the percentile.
+        size: its width, radius, percentile or tolerance; None: the default, such as percentile 95.
         classes: the number of labels 0 .. classes - 1 of label maps, or None for masks.
         settings: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
 

@@ -54,8 +54,7 @@ class Compared:
     """Two label maps, and the areas and outlines of their labels (computed on first use, cached).
 
     pair: the two maps, with n labels.
-    spacing: the distances between rows and between columns. If they are not finite and above 0,
-        DataError is raised.
+    spacing: the distances between rows and between columns. DataError unless finite and above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -153,11 +152,10 @@ class Compared:
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
         - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
           label in the other map, and all, int64 (n, 2, 2)
-        - "rim", "side", "corner": the outlines of pred and of gt, two `OutlinePoints` with the
-          distance of each point to the other outline in the unit of `spacing`; or "rim in pixels"
-          and so on, in pixels. The rim is the label's pixels beside another label. "side" is the
-          pixels that differ from the right, lower or lower-right neighbour. "corner" is the corners
-          of pixels at which the contour between labels passes
+        - "rim" (pixels with a neighbour outside the label), "side" (pixels that differ from their
+          right, lower or lower-right neighbour), "corner" (corners of pixels on the contour): the
+          outlines of pred and of gt, with the distance of each point to the other outline in the
+          unit of `spacing`; or "rim in pixels" and so on, in pixels
         """
         if what == "areas":
             return self.areas
@@ -239,8 +237,7 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
     A `size` below 1 is a fraction of the image diagonal; the width is rounded (halves to even) to
-    at least one pixel. A larger `size` is rounded down. Raises DataError if `size` is not positive
-    and finite.
+    at least one pixel. A larger `size` is rounded down. Raises DataError unless 0 < size < inf.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")

@@ -91,8 +91,7 @@ def as_pair(
     """Check two masks or two label maps (H, W), and renumber their labels from 0; -1 is no class.
 
     classes: number of classes, with the labels first .. first + classes - 1. If None, the maps are
-        masks, whose only label becomes 0. Large masks are cropped to the box around both, which
-        saves time.
+        masks, whose only label becomes 0. To save time, large masks are cropped around both.
     ignored: labels that are no class. Where `gt` has one (void pixels), both maps become -1.
     first: label of the first class. If it is above 0, label 0 is no class.
 
@@ -123,8 +122,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
     classes: labels of the classes. If they start above 0, label 0 stands for no class.
-    ignored: other labels that stand for no class. VOID, the value of void pixels in int64 maps,
-        need not be among them.
+    ignored: other labels that stand for no class, beside VOID, that of void pixels in int64 maps.
     what: "prediction" or "ground truth". A prediction that is -1 everywhere is accepted as empty.
 
     Raises DataError, which begins with `what`, for any other label.
@@ -160,8 +158,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False where `gt` is one of `ignored`.
 
-    Raises DataError if an array has no pixels or is not binary, and ShapeError if the shapes
-    differ.
+    Raises DataError if an array is empty or not binary, and ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
@@ -227,16 +224,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
     `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
-    with the same number ("id"), or instances that `match_regions` pairs ("instance").
-
-    An instance without a partner gets a label that the other map lacks. Instances that lie only on
+    with the same number ("id"), or instances of a class with an IoU above 0.5 ("instance"). An
+    instance without a partner gets a label that the other map lacks. Instances that lie only on
     void pixels are left out.
 
     Returns the two maps with the labels 0 .. n - 1 (-1: no mask), the class index (n,) of each
     label, and the instance number (n,) of each label, or None unless `opt.unit` is "id". Raises
     DataError if an array does not fit the options, and ShapeError if the shapes differ.
     """
-    if opt.unit == "class":
+    if opt.unit == "class":  # label k is class k; without classes (None), a mask has the label 0
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
@@ -262,11 +258,11 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
         class_of_mask = np.concatenate([*classes, gt_regions.class_of[gt_only]])
     # From masks of regions to masks of overlaps. An overlap is a pair of values that the two maps
-    # have at a pixel, and all its pixels are in the same masks. (2, overlaps), in pred and in gt;
-    # -1: in none. The region -1 (no region) selects the appended last entry
+    # have at a pixel, and all its pixels are in the same masks. The index -1 (no region) selects
+    # the appended last entry, -1 (no mask)
     pred_mask = np.append(mask_of_pred, -1)[pred_regions.region_of_overlap]
     gt_mask = np.append(mask_of_gt, -1)[gt_regions.region_of_overlap]
-    mask_of_overlap = np.stack([pred_mask, gt_mask])
+    mask_of_overlap = np.stack([pred_mask, gt_mask])  # (2, overlaps)
     # Masks that lie only on void pixels are in no overlap: leave them out. Label k is masks[k]
     masks = np.setdiff1d(mask_of_overlap, -1)
     labels = np.searchsorted(masks, mask_of_overlap).astype(np.int32)  # (2, overlaps)
@@ -331,7 +327,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
     gt_regions = _number_regions(gt_values, opt, GT_SIDE)
     # The k of a crowd; it means nothing for values that are not ignored, and without a divisor.
-    # VOID, which marks void pixels of maps with a mask of valid ones, has no class and no k
+    # VOID, a negative number that stands for void pixels, has no class, and so no k
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     has_ignored_class = gt_regions.void & (gt_values != VOID)
     is_crowd = has_ignored_class & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
@@ -386,9 +382,10 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     what: "prediction" or "ground truth".
 
     With `opt.divisor`, a value is class x divisor + number, otherwise the number of an instance.
-    Two kinds of values are no regions: void ones (VOID, and those that `opt` ignores), and the
-    background. The background is class 0, if the classes start above 0; without a divisor, it is 0
-    and -1. In `Regions.void`, only values of the first kind are True.
+    Two kinds of values are no regions: void ones (those that `opt` ignores, and VOID, a negative
+    number that stands for pixels without annotation), and the background. The background is class
+    0, if the classes start above 0; without a divisor, it is 0 and -1. In `Regions.void`, only
+    values of the first kind are True.
 
     Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
@@ -407,7 +404,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         is_none = void | (values <= 0)
     region_values = np.where(is_none, -1, values)  # no value of a region is below 0
     ids, region = np.unique(region_values, return_inverse=True)
-    if is_none.any():  # ids[0] is -1, of no region: drop it, so that no region has the number -1
+    if is_none.any():  # ids[0] is -1. Drop it: regions are then from 0, and overlaps of none at -1
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
 
@@ -449,7 +446,7 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     if is_wrong.any():
         value = int(values[is_wrong][0])
         has = f"class {value // opt.divisor}"
-        if not opt.things:  # otherwise the value may be a multiplied label, which no file has
+        if not opt.things:  # otherwise the value may be a multiplied label, which is in no file
             has = f"value {value} is {has}"
         raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
     return is_none

@@ -44,8 +44,7 @@ def draw_classes(
     spacing: distance between rows and between columns. If given, a drawing marks the two pixels at
         the largest Hausdorff distance of an object, if any object is in both maps.
 
-    Each drawing is a step of the `OverlaySteps` returned, which list the pixels that change from
-    one drawing to the next.
+    Each drawing is a step of the `OverlaySteps`, which list what changes from one to the next.
     """
     # The drawings: name -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}

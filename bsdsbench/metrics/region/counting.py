@@ -141,8 +141,7 @@ def region_counts(
         last_official, last_seism = tables.official, tables.seism
         for name, value in measures.items():
             curves.setdefault(name, []).append(value)
-    # "best_gt" is the best IoU of each of G annotated regions, (G,) at each threshold. Take the
-    # best threshold of each region
+    # "best_gt" (G,) is the best IoU of each annotated region at a threshold: take the best of all
     best_iou = np.maximum.reduce(curves.pop("best_gt"))
     n_annotators, n_pixels = annotators.labels.shape  # the region of each pixel in each flat map
     curves["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
@@ -256,9 +255,8 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
-    # (2, H, W): the index of the lowest threshold at which each pixel is in one region with its
-    # right neighbour, and with its lower one. 8-connected regions also join through a corner where
-    # four pixels meet
+    # (2, H, W): index of the lowest threshold at which each pixel joins its right neighbour, and
+    # its lower one. 8-connected regions also join through a corner where four pixels meet
     levels = ucm.join_levels(array, thresholds, corners=True)
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
     official_tables = _tables_of_levels(levels, gts, thresholds.size)
@@ -288,10 +286,10 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     split, merge = ((areas.bits - overlaps.bits) / n_pixels for areas in (gt_areas, pred_areas))
     measures: dict[str, float | F8] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
-        "covered_pred": float(overlaps.covered_pred),  # summed already, as no best IoUs are needed
+        "covered_pred": float(overlaps.covered_pred),  # in this direction, a kernel has summed it
         "best_gt": overlaps.best_gt,
         "pri": _mean(1.0 - ratio(disagreeing, n_pixels * (n_pixels - 1))),
-        # VOI is split + merge up to rounding. Rounding could also make either of them negative
+        # VOI is split + merge up to rounding, which could also make a part negative
         "voi": _mean(_voi(table)),
         "voi_split": _mean(np.maximum(0.0, split)),
         "voi_merge": _mean(np.maximum(0.0, merge)),

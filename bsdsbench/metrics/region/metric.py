@@ -58,12 +58,12 @@ def _image_curves(counts: Stack) -> dict[str, F8]:
     counts: name -> the counts of N images at T thresholds, (N, T); but "n_pixels" is (N,).
 
     Three distances are numbers of pixels, summed over the annotators of an image: that of bipartite
-    graph matching ("bgm") and the Hamming distances ("hamming_gt", "hamming_pred"). Each is at most
-    the number of pixels for each annotator, so it is divided by the pixels of all annotators' maps.
-    "van_dongen" is the sum of both Hamming distances, divided by twice that number, and
-    "voi_per_log_area" is VOI / log2(pixels). The other measures are in [0, 1] or in bits already.
+    graph matching ("bgm") and the Hamming distances ("hamming_gt", "hamming_pred"). They are
+    divided by "total_gt", the pixels of all annotators' maps, which is the largest value. The
+    distance of "van_dongen" is the sum of both Hamming distances, divided by twice that number.
+    "voi_per_log_area" is VOI / log2(pixels).
     """
-    curves = {name: counts[name] for name in MEANS}
+    curves = {name: counts[name] for name in MEANS}  # means over annotators already
     for name in ("bgm", "hamming_gt", "hamming_pred"):
         curves[name] = ratio(counts[name], counts["total_gt"])
     hamming = counts["hamming_gt"] + counts["hamming_pred"]
@@ -133,11 +133,9 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     Covering is `covered_gt`, summed over images, divided by the total area of the annotated
     regions: at the best common threshold (`ods`), at the best one of each image (`ois`), or of each
     annotated region (`best`). Of equally good thresholds, ODS takes the first and OIS the last, as
-    the official program (collect_eval_reg.m) does. `curve` (S, T) is the covering at each
-    threshold.
+    the official program, collect_eval_reg.m, does. `curve` (S, T) is the covering per threshold.
 
-    Of the counts, "covered_gt" and "total_gt" are (N, T). "best_covered_gt" (N,) is "covered_gt"
-    with each annotated region at its best threshold.
+    The count "best_covered_gt" (N,) is "covered_gt" (N, T) with the best threshold of each region.
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
@@ -175,8 +173,7 @@ class RegionMetric(Metric[None]):
 
     Every measure has the scores ods, ods_threshold and ois, and a curve. Covering also has best.
     The measures `fop` (objects and parts) and `pair_f` (pixel pairs) also have ap, ods_recall and
-    ods_precision. `similarities` holds normalised VOI (`nvoi`) and, under SEISM's names, 1 - error
-    for several errors.
+    ods_precision. `similarities` holds normalised VOI (`nvoi`) and, under SEISM's names, 1 - error.
     """
 
     name, title, version = "region", "Regions", 2

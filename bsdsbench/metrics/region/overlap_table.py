@@ -92,8 +92,7 @@ class Annotators:
         have the label 0, which the adapted Rand error may ignore, and which are candidates, the
         large regions that earn credit in the measure of objects and parts.
 
-        Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
-        differ.
+        Raises DataError without a map or for one of no labels, ShapeError for different shapes.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
@@ -193,8 +192,7 @@ def select_candidates(area: Map) -> Bool:
     selected from largest to smallest until they cover 0.99 of the image. Among regions of equal
     area, the last in raster order comes first. `area` (regions,) is in pixels.
     """
-    # Regions are numbered in raster order. A stable sort keeps this order among equal areas; [::-1]
-    # reverses it
+    # Of equal areas, a stable sort keeps the raster order of the regions, and [::-1] reverses it
     from_largest = np.argsort(area, kind="stable")[::-1]
     # Divide before summing, as SEISM does. If regions cover exactly 0.99, rounding often makes the
     # sum slightly smaller, and one more region is selected
