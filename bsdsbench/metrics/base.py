@@ -65,9 +65,8 @@ READS = {
     "lines": ("lines", ("lines",)),
     "oriented": ("oriented", ("oriented",)),
 }
-# Kind of predictions or ground truth -> what its files contain. Label maps are not listed: their
-# content depends on the options, see `Metric.files_read`
-_KINDS = {
+# Kind of predictions or ground truth -> content of its files; not of label maps (`files_read`)
+_CONTENT_OF_KIND = {
     "soft": Kind.SOFT,
     "labels": Kind.REGIONS,
     "annotators": Kind.BOUNDARIES,
@@ -306,14 +305,15 @@ class Metric(ABC, Generic[Opt]):
     def __init_subclass__(cls) -> None:
         """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns`. If
-        the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
+        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns` (first
+        score only). If it sets `has_errors`, ERROR_COLUMNS are inserted before its last column.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
             words = ", ".join(READS)
             raise DataError(f"{cls.__name__}: reads {cls.reads!r}, expected one of {words}")
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
+        # Annotators' files may hold segmentations, but most metrics use only their boundaries
         cls.reads_whole_truth = cls.segmentations or cls.gt_kind != "annotators"
         if not cls.image_columns:
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
@@ -396,7 +396,7 @@ class Metric(ABC, Generic[Opt]):
         return 1.0
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Compute `scores` and, if errors were counted by class, also `error_scores`.
+        """Compute `scores` and, if `stack` has errors by class (with the key COUNTED), their scores.
 
         An unexpected exception in another package's metric becomes a DataError naming the metric.
         """
@@ -405,7 +405,7 @@ class Metric(ABC, Generic[Opt]):
             scores = self.scores(stack, weights, protocol, self.options_of(protocol))
         except Exception as error:
             if package == "bsdsbench" or isinstance(error, DataError):
-                raise
+                raise  # unchanged, so that a fault in this package keeps its traceback
             fault = describe_unexpected(error, {package})
             raise DataError(f"metric {self.name!r}: {fault}") from error
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
@@ -430,6 +430,7 @@ class Metric(ABC, Generic[Opt]):
         no value in `tree` are skipped. If a protocol is given, which the parts depend on, the
         scores of each part, such as a class, follow with keys PART.KEY ("road.iou").
         """
+        # In order, with a column for each key of `tree` at a tolerance, such as "ods@0_0075"
         overall_columns = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall_columns.items():
             value = value_at(tree, key)
@@ -437,15 +438,14 @@ class Metric(ABC, Generic[Opt]):
                 yield key, column, value
         if protocol is None:
             return
-        # Such as "road" -> ("per_class", "road"), the path of the scores of this class in `tree`
-        path_of_part = self.parts(protocol, self.options_of(protocol))
-        for part, path in path_of_part.items():
-            scores = part_of(tree, path) or {}  # a part without scores has none in `tree`
+        # "road" -> ("per_class", "road"): the scores of this class are tree["per_class"]["road"]
+        for part, path in self.parts(protocol, self.options_of(protocol)).items():
+            scores = part_of(tree, path) or {}  # {} if the part has no scores
             # A part may have columns of its own, and any of the columns of the whole
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                # Such as "per_class.road.iou", if the metric has a column for it
+                # True for "ods" of part "seval", if the metric itself has a column "seval.ods"
                 is_repeated = ".".join((*path, key)) in overall_columns
                 if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
@@ -473,13 +473,12 @@ class Metric(ABC, Generic[Opt]):
         if pred is None:
             if not isinstance(self, HumanForm):
                 raise DataError(f"metric {self.name!r}: cannot compare annotators")
-            n_annotators = len(gt.segmentations if self.segmentations else gt.boundaries)
-            if n_annotators < 2:
-                fault = f"{n_annotators} annotator(s), expected two or more to compare"
-                raise DataError(f"{gt.where}: {fault}")
+            n = len(gt.segmentations if self.segmentations else gt.boundaries)  # of annotators
+            if n < 2:
+                raise DataError(f"{gt.where}: {n} annotator(s), expected two or more to compare")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
-            contours = pred.kind == "soft" and self.reads == "annotators"
+            contours = pred.kind == "soft" and self.reads == "annotators"  # may have double size
             same_shape(pred.shape, gt.shape, pred.where, contours)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
@@ -500,16 +499,17 @@ class Metric(ABC, Generic[Opt]):
             "metric": self.name,
             "components": files.components,
         }
-        # `_KINDS` is the content of files by kind. That of label maps depends on the options
-        kind = _KINDS.get(pred_kind, files.pred_labels or files.labels)
+        # Label maps are not in the table: options decide, by `files_read`, what they contain. The
+        # threshold of gray masks, `cut`, is only set for the truth; for predictions it is one half
+        content = _CONTENT_OF_KIND.get(pred_kind, files.pred_labels or files.labels)
         pred = ReadOptions(
-            kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
+            content, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
         )
-        kind_of_gt = _KINDS.get(self.gt_kind, files.labels)
-        if kind_of_gt is Kind.BOUNDARIES and protocol.gt_kind == "labels":
-            kind_of_gt = Kind.REGIONS
+        content_of_gt = _CONTENT_OF_KIND.get(self.gt_kind, files.labels)
+        if content_of_gt is Kind.BOUNDARIES and protocol.gt_kind == "labels":
+            content_of_gt = Kind.REGIONS
         gt = ReadOptions(
-            kind_of_gt,
+            content_of_gt,
             cut=protocol.gt_threshold,
             inverted=protocol.gt_invert,
             allow_empty=protocol.empty_gt != "error",
@@ -555,11 +555,11 @@ class Metric(ABC, Generic[Opt]):
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of each image as a data set of its own, for up to 128 images at a time.
+        """Yield the scores of each image as a data set of its own, for B images at a time.
 
-        Each item is the result of `all_scores` for the next B images, with a score (B,) for each.
+        Each item is the result of `all_scores`, (B,), for the next B images (128, or the rest).
         """
-        if isinstance(self, LinksImages):
+        if isinstance(self, LinksImages):  # an image's score needs others, such as earlier frames
             stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
         n = len(stack[min(per_image)])

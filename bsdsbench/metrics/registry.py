@@ -146,8 +146,9 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     if not asked:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
+        # Built-in names need no look at `names`, which reads the metadata of installed packages
         if not isinstance(name, str) or name not in BUILT_IN:
-            given_word(name, "metrics", names())  # raises DataError
+            given_word(name, "metrics", names())  # raises DataError if it is not one of them
     return sort_names(asked)
 
 
@@ -211,12 +212,12 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
     They are fields of the protocol, and the options of the metrics with their conventions.
     """
-    conventions, used = list[str](), set[str]()
+    conventions, used_fields = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
-        conventions.append(metric.describe(protocol, opt))
-        used.update(metric.used(opt))
-    return protocol.describe(used, filter(None, conventions))
+        conventions.append(metric.describe(protocol, opt))  # such as "15 bins"; may be ""
+        used_fields.update(metric.used(opt))  # such as "thresholds" and "max_dist"
+    return protocol.describe(used_fields, filter(None, conventions))
 
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
@@ -232,14 +233,17 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
     void_values = dict[str, tuple[float, ...]]()  # metric -> values of void pixels
-    several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
+    tolerances = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
-        if metric.reads != "classes":  # label maps can be read separately for each metric
+        # Files other than label maps are read once for all metrics, and so with a single void
+        if metric.reads != "classes":
             void_values[metric.name] = metric.files_read(opt).void
-        if several and "max_dist" in metric.used(opt) and not metric.tolerance_scores:
-            raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
-        paths = metric.parts(protocol, opt)
+        # `tolerance_scores` are the scores that a metric can compute at several tolerances
+        uses_tolerance = "max_dist" in metric.used(opt)
+        if tolerances and uses_tolerance and not metric.tolerance_scores:
+            raise DataError(f"metric {metric.name}: counts at one tolerance, not at {tolerances}")
+        paths = metric.parts(protocol, opt)  # such as "road" -> ("per_class", "road")
         if paths:
             _check_part_names(metric, paths)
     if len(set(map(frozenset, void_values.values()))) > 1:  # the order of values is no conflict
@@ -260,18 +264,17 @@ def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> N
 
     Parts are items with scores of their own. Some columns belong to a group, such as "pooled.iou"
     beside "iou". A class called "pooled" would have the same key, "pooled.iou", for its own IoU.
-    So no part may have the name of a group or end with it after a dot ("x.pooled"), unless the part
-    is the group itself.
+    So no part may have the name of a group or end with it after a dot ("x.pooled"). A part may be
+    the group itself: the curve "seval" has its score "ods" in the column "seval.ods".
 
     paths: part -> its path in the scores, such as "road" -> ("per_class", "road").
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
     groups = set()  # "pooled" is one if the keys include "iou" and "pooled.iou"
-    for key, end in product(keys, keys):
-        if key.endswith(f".{end}"):
-            groups.add(key.removesuffix(f".{end}"))
+    for end in keys:
+        groups |= {key.removesuffix(f".{end}") for key in keys if key.endswith(f".{end}")}
     for part, group in product(paths, groups):
-        is_group = paths[part] == (part,)
+        is_group = paths[part] == (part,)  # its scores are the columns of the group
         if not is_group and f".{part}".endswith(f".{group}"):
             taken = f"{part!r}: {group!r} is the name of a group of scores"
             raise DataError(f"{metric.name}.classes {taken}, expected another name")
@@ -291,15 +294,15 @@ def group_by_reading(
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
     Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
-    some metrics require masks, only these are grouped by their reading; the others, which can also
-    evaluate masks, are added to the first group.
+    some metrics require masks, only these are grouped by their reading. The others, which read
+    annotators' maps otherwise, can also evaluate masks: they join the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
     Returns the groups in the order of their first metrics. A group reads the files as its first
     metric does.
     """
-    deciding = readers(metrics)
+    deciding = readers(metrics)  # the metrics that require masks, or all if none does
     groups: dict[object, list[Metric]] = {}
     for metric in deciding:
         files = metric.files_read(metric.options_of(protocol))
@@ -337,12 +340,13 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
     """Raise ProtocolError if a metric's option is set as if it were a field of the protocol.
 
     settings: the names that are set, such as "unit", where "segmentation.unit" was meant. The error
-        names those of the run's metrics that have the option, or all metrics that have it.
+        names those of the run's metrics that have the option, or else all metrics that have it. A
+        name that no metric has is left to the later check of the protocol's fields.
     """
     from bsdsbench.protocol.protocol import Protocol
 
     for option in sorted(set(settings) - set(Protocol.names())):
-        for candidates in (metrics, names()):
+        for candidates in (metrics, names()):  # of the run; all
             kinds = {metric: get(metric).options for metric in candidates}
             owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]
             if owners:
