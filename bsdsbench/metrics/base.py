@@ -396,7 +396,7 @@ class Metric(ABC, Generic[Opt]):
         return 1.0
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Compute `scores` and, if `stack` has errors by class (with the key COUNTED), their scores.
+        """Compute `scores` and, if `stack` has errors by class (in the key COUNTED), their scores.
 
         An unexpected exception in another package's metric becomes a DataError naming the metric.
         """

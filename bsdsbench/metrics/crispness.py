@@ -67,7 +67,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)
-        kept, total = _crispness_sums(prepare(pred.soft, raw, gt.parts.get("valid")))
+        # By the protocol without NMS: inverted or normalised if it says so, 0 at void pixels
+        soft = prepare(pred.soft, raw, gt.parts.get("valid"))
+        kept, total = _crispness_sums(soft)  # sums after and before a fixed NMS
         return {
             "thresholds": protocol.threshold_array(),
             "seval": boundary_counts(pred, gt, thinned).matches,

@@ -70,8 +70,8 @@ def pixel_classes(
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
     target = prepare_truth(gt_maps, radius)  # the annotated pixels, and those within r of one
     around = prepare_surroundings(target, radius)  # the pixels within 2r of an annotated one
-    # The predicted map at T thresholds: `changes`, the pixels that enter or leave it at each of T
-    # steps, from the highest threshold to the lowest, and `size`, its pixels after each step
+    # `changes`: the pixels that enter or leave the predicted map at each of T steps, from the
+    # highest threshold to the lowest. `size` (T,): the number of its pixels after each step
     thresholds, changes, size = threshold_changes(
         pred, shape, protocol, dropped=dropped, valid=valid
     )
@@ -208,13 +208,11 @@ def boundary_errors(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
-    target = prepare_truth(
-        gt_maps, radius
-    )  # `target.near`: the pixels within r of an annotated one
-    around = unmatched.prepare_surroundings(target, radius)  # `around.near`: those within 2r
-    # The predicted map at T thresholds: `changes`, the pixels that enter or leave it at each of T
-    # steps, from the highest threshold to the lowest, and `size`, its pixels after each step.
-    # Changes farther than 2r from the annotated pixels are left out: they are background
+    target = prepare_truth(gt_maps, radius)  # its `near`: pixels within r of an annotated one
+    around = unmatched.prepare_surroundings(target, radius)  # its `near`: pixels within 2r
+    # `changes`: the pixels that enter or leave the predicted map at each of T steps, from the
+    # highest threshold to the lowest; without pixels farther than 2r from annotated ones, which are
+    # background. `size` (T,): the number of all its pixels after each step
     at_thresholds = threshold_changes(pred, shape, protocol, around.near, dropped, valid)
     thresholds, changes, size = at_thresholds
     # Of each annotated pixel: 0, 1 or 2, drawn by its annotator alone, by some or by all, as other

@@ -118,8 +118,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Counts
         With these arrays:
 
-        - `inside`, `joined`, int64 (3,): numerators and denominators of AJI, AJI+ and cellpose's
-          AJI, in pixels
+        - `inside`, `joined`, int64 (3,): numerators and denominators in pixels of three aggregated
+          Jaccard indices, summed intersections / summed unions of paired objects, with unpaired
+          ones in the denominator. AJI pairs each annotated object with the one of largest IoU,
+          AJI+ one to one; cellpose's AJI divides by the pixels in any object.
         - `objects`, int64 (2, 2): [[annotated objects that were found, all annotated objects],
           [predicted objects that are correct, all predicted objects]]
         - `sorted_ap`, float64 (): the sorted AP, or NaN if neither map has an object
@@ -156,7 +158,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     pred_rows = _count_by_size(pairs.pred, pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # (B, 2, 2); B = 1 if `sizes` is empty
     # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P), in
-    # ascending order of labels, without predicted objects that lie only on void pixels
+    # ascending order of labels. Predicted objects that lie only on void pixels are left out here,
+    # and `_count_by_size`, to which they have no pixels, does not count them either
     overlapping = match_regions(instances, rule="any")
     shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
     shared[overlapping.gt, overlapping.pred] = overlapping.shared
@@ -164,11 +167,12 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     iou = shared / (gt_pixels[:, None] + pred_pixels - shared)
     one_to_one = _linear_sum_assignment()(iou, maximize=True)
     inside, joined = _jaccard_sums(shared, iou, gt_pixels, pred_pixels, one_to_one)
+    n_objects = gt_pixels.size + pred_pixels.size
     return Counts(
         inside=inside,
         joined=joined,
         objects=by_size.sum(axis=0),
-        sorted_ap=_sorted_ap(iou[one_to_one], sum(iou.shape)),
+        sorted_ap=_sorted_ap(iou[one_to_one], n_objects),
         **({"by_size": by_size} if opt.sizes else {}),
     )
 
@@ -337,7 +341,8 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         """
         # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]
         scores: dict[str, Any] = _object_scores(sums["objects"])  # score -> (S,)
-        # Numerators and denominators in pixels, (S, 3), of AJI, AJI+ and cellpose's AJI
+        # Intersections / unions of pairs, (S, 3): AJI pairs objects by the largest IoU, AJI+ and
+        # cellpose's AJI one to one
         indices = defined_ratio(sums["inside"], sums["joined"])
         scores["pooled"] = dict(zip(JACCARD, indices.T, strict=True))
         if opt.sizes:

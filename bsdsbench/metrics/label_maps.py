@@ -120,7 +120,9 @@ def _unit_words(options: LabelOptions) -> str:
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
     """Raise ProtocolError if `divisor` (label = class x divisor + number) does not fit the options.
 
-    Instances of classes need a divisor. `components` needs unit "instance", no classes, no divisor.
+    This is the attrs validator of the field `divisor`; the second parameter, the field, is not
+    used. Instances of classes need a divisor. If `components` is 4 or 8, the maps are masks whose
+    connected components are the objects; this needs unit "instance", no classes and no divisor.
     """
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'

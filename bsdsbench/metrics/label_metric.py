@@ -283,9 +283,8 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
     numbers: the distinct numbers above 0 of the annotated map of an image, ascending.
     ignored: the values that are void already. ignore_option: the name of the option for these.
 
-    A number 255 or 65535 is probably a void value if all others are 1, 2, .., n. Maps of Cityscapes
-    hold 26001 for a car, 26 for cars that are not told apart, and 7 for the road; the numbers below
-    34 are then classes, not objects.
+    255 or 65535 is probably a void value if all other numbers are 1, 2, .., n. Cityscapes maps hold
+    26001 for a car, 26 for cars that are not told apart, and 7 for the road.
     """
     if len(numbers) < 2:
         return
@@ -308,9 +307,8 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
         Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
 
-    A map may mark background by -1 and objects from 0 on, so that object 0 is lost. Then some
-    pixels are 0, and more are negative. Or one map numbers the background as an object, which the
-    other map then does not; if each has such an object, only that of the prediction is reported.
+    A map may mark background by -1, and number objects from 0, so that object 0 is lost. Or one map
+    may number the background like an object, and the other one not.
     """
     for side, numbers in zip(SIDES, (pred, gt), strict=True):
         n_zero, n_negative = pixels[numbers == 0].sum(), pixels[numbers < 0].sum()

@@ -109,7 +109,7 @@ class OcclusionMetric(CurveMetric[None]):
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
         soft, angles = pred.soft, pred.angles
-        if soft.shape == shape[::-1]:  # rows and columns exchanged: raises unless H = W
+        if soft.shape == shape[::-1]:  # exchanged rows and columns, a mistake: raise unless H = W
             same_shape(soft.shape, shape)
         if soft.shape != shape:
             soft = np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
@@ -117,10 +117,10 @@ class OcclusionMetric(CurveMetric[None]):
             angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)
         further: Arrays = {}
-        if counter is not None:
+        if counter is not None:  # give it the same T thresholds: if the first is 0, leave it out
             thresholds_above_0 = protocol.thresholds[int(protocol.whole_image) :]
             further = counter(resized, gt, protocol.replace(thresholds=thresholds_above_0))
-        # The boundary maps bool (T, H, W), from the pixels that change between thresholds
+        # The predicted boundary maps bool (T, H, W), rebuilt from the changes between thresholds
         thresholds, changes, _ = threshold_changes(resized, shape, protocol)
         maps, radius = rebuild_maps(changes, shape), protocol.radius(shape)
         # Columns: matched_gt, total_gt, matched_pred, total_pred, right_gt, right_pred

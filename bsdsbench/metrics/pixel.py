@@ -76,8 +76,10 @@ class _PixelCounts(Metric[Opt]):
             boundaries = boundaries_of_segs(pred, valid)
             thresholds = np.arange(1.0, len(boundaries) + 1)
             return steps_of_maps(thresholds, boundaries, masks, valid)
-        # (H, W): number of thresholds at or below each pixel's value
-        n_reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
+        # Inverted, normalised or thinned to ridges by NMS, if the protocol says so
+        soft = prepare(pred.boundary_map(), protocol, valid)
+        # A cut is the smallest predicted value at a threshold: slightly above it with operator ">"
+        n_reached = levels(soft, protocol.cuts())  # (H, W), number of cuts that a pixel reaches
         return steps_of_soft(protocol.threshold_array(), n_reached, masks, valid)
 
 
@@ -125,12 +127,13 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
         error of the soft map.
 
-        If the AP rule is "step", a point at which every pixel is predicted is added to the curve
-        before AP is computed.
+        If the AP rule is "step", as in scikit-learn, the curve needs a point of recall 1: that at
+        which every pixel is predicted is added to it before AP is computed.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
-        # (N, T, 4): matched and all annotated pixels, matched and all predicted pixels
+        # (N, T, 4), as for boundaries: matched and all annotated pixels, matched and all predicted
+        # ones. Here a pixel can only be matched with the one at its own place
         matches = np.stack([right, right + missed, right, right + false], axis=-1)
         tp, fp, fn, tn = (weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn"))
         # From (S, T) to (S,): these sums are the same at every threshold
@@ -255,19 +258,20 @@ def pixel_counts(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
-    # The maps, and the smallest values that count as predicted at the thresholds (`cuts`)
-    if pred.kind == "segs":  # one binary map per segmentation, with the single threshold 1
+    # `maps` (M, H, W), and `cuts`, the smallest values that count as predicted at the thresholds
+    if pred.kind == "segs":
+        # A bool map for each segmentation, cut at 1: map k stands for threshold k of 1 .. M
         maps, cuts = boundaries_of_segs(pred, valid), np.array([1.0])
         soft, thresholds = maps.mean(axis=0), np.arange(1.0, len(maps) + 1)
     else:
         soft = prepare(pred.boundary_map(), protocol, valid)
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
-    if valid is not None:  # keep only the valid pixels, as maps of one row
+    if valid is not None:  # keep the n valid pixels, as maps of one row: (M, 1, n)
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
     # For each map int64 (4, cuts): tp, fp, fn and tn, summed over annotators
     tables = [np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0) for one_map in maps]
     tp, fp, fn, tn = np.hstack(tables)
-    # Errors of integer maps are summed exactly, in units of 1 / full_scale
+    # Errors of integer maps are summed exactly, in units of 1 / full_scale; bool maps are 0 and 1
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)

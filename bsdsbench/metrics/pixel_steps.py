@@ -126,7 +126,8 @@ def steps_of_soft(
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it, and otherwise has no class.
 
-    n_reached: integers (H, W), number of thresholds at which each pixel is predicted.
+    n_reached: integers (H, W), number of thresholds at which each pixel is predicted. These are the
+        lowest ones, steps 0 .. n_reached - 1.
     masks: bool (A, H, W), the pixels that each of A annotators marked.
     valid: bool (H, W), False at void pixels; None if no pixel is void.
     beta2: beta^2 of the F that is shown.
@@ -136,7 +137,8 @@ def steps_of_soft(
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
     off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
-    # A pixel is predicted at its first n_reached thresholds, so its class changes at most twice
+    # A pixel has `on_class` until step n_reached, and `off_class` from then on. Before step 0 all
+    # have class 0 (none), so there are at most two changes, listed by pixel
     first_class = np.where(n_reached > 0, on_class, off_class)
     turns_off = (n_reached > 0) & (n_reached < n_steps)
     is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
@@ -151,9 +153,11 @@ def steps_of_soft(
     n_marked = masks.sum(axis=0).ravel()
     marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
     pixels = np.bincount(n_reached.ravel(), minlength=n_steps + 1)
-    # At step k, pixels with n_reached from k + 1 on are predicted: sum each histogram from its end
-    matched, predicted = (n[::-1].cumsum()[-2::-1] for n in (marked, pixels))
+    # Pixels with n_reached > k are predicted at step k: sum each histogram (T + 1,) from its end to
+    # k + 1. The entries a, b, c give b + c, c
+    matched, predicted = (n[:0:-1].cumsum()[::-1] for n in (marked, pixels))
     matches = _matches_of(matched, predicted, masks)
+    # `changes` are the three fields of OverlaySteps that store the classes
     return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
 
 
@@ -164,12 +168,16 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
         segmentations. A pixel may be predicted again after a threshold at which it is not.
     masks: bool (A, H, W), the pixels that each of A annotators marked.
     valid: bool (H, W), False at void pixels; None if no pixel is void.
+
+    In the result, `matches` is summed over annotators.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
-    off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
-    classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T
-    changes = changes_of(classes, masks.shape[1:])
-    matched = (maps * masks.sum(axis=0)).sum(axis=(1, 2))
+    # The class of each pixel, (H, W), while it is not predicted, and while it is
+    off_class, on_class = _possible_classes(masks)
+    classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T  # (pixels, T)
+    changes = changes_of(classes, masks.shape[1:])  # only the steps at which a class changes
+    n_marking = masks.sum(axis=0)  # number of annotators who marked each pixel
+    matched = (maps * n_marking).sum(axis=(1, 2))
     matches = _matches_of(matched, np.count_nonzero(maps, axis=(1, 2)), masks)
     return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks))
 

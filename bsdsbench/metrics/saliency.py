@@ -131,8 +131,7 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
 
     key: path of the score, such as "max_f_mean".
     measure: what it measures, such as "max_f" or "mae".
-    shown: the tables that have the column: "always" for all, "never" for none (such a score is only
-        in result files, and may be compared with a required minimum).
+    shown: the tables that have the column: "always" for all, "never" for none, only result files.
     """
     return Column(
         key,
@@ -141,8 +140,8 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
         lower=measure in _LOWER_IS_BETTER,  # smaller values are better
         digits=digits,
         shown=shown,
-        # Papers report "max F" without saying whether "max_f_mean" (a mean over images) or
-        # "max_f_sum" (of counts summed over images) is meant: such columns have the same quantity
+        # The name in papers, if it may mean several columns: "max F" may be "max_f_mean", a mean
+        # over images, or "max_f_sum", that of summed counts
         quantity=measure if measure in _SUMMED_MEASURES else "",
     )
 
@@ -247,7 +246,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         )
         # (N, 257), not at one half; NaN for images of only void pixels
         curves["e"] = _undefine_void(alignment, n_pixels)
-        # Only their curve is a score of precision and recall. The other measures stay in `curves`
+        # These two only have a mean curve; the measures that stay in `curves` are scores themselves
         precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
         scores: dict[str, Any] = {
@@ -384,15 +383,12 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
 def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    The result is the mean of an object similarity and a region similarity, but at least 0.
-
-    - Object similarity: 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the map
-      in the mask, likewise of 1 - map outside it, and the mean of both weighted by area
-    - Region similarity: structural similarity (SSIM) of map and mask in the four quarters into
-      which the centroid of the mask divides the image, weighted by area. As in the authors' code, a
-      centroid halfway between two pixels is rounded to the even index.
-
-    Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), a full mask mean(soft).
+    The result is the mean of an object similarity and a region similarity, but at least 0. The
+    first is 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the map in the mask,
+    and of 1 - map outside it, weighted by area. The second is the structural similarity (SSIM) of
+    map and mask in the four quarters into which the centroid of the mask divides the image,
+    weighted by area. As in the authors' code, a centroid halfway between two pixels is rounded to
+    the even index. An empty mask gives 1 - mean(soft), a full mask gives mean(soft).
 
     Parameters
     ----------
@@ -494,8 +490,7 @@ def weighted_f(soft: Map, mask: Map, valid: Map | None = None) -> float:
     if not mask.any():
         return 0.0
     error = np.abs(soft - mask)
-    # Distance to the mask, and row and column of the nearest mask pixel, (H, W) each. A mask pixel
-    # is its own nearest one, so that `error[row, col]` keeps its error
+    # Distance to the mask; row and column of the nearest mask pixel, in the mask the pixel itself
     distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
     blurred = without_void(error[row, col], valid)  # 0 at void pixels, as outside the image
     gaussian = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))

@@ -58,7 +58,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 
         - `confusion`, int64 (C + 1, C + 1): entry [i, j] is the number of pixels with annotated
           class i and predicted class j. The last index means no class. Ignored pixels are counted
-          at [C, C], which no score uses, or not at all if `params` names no classes.
+          at [C, C], which no score uses. Without class names, [C, C] is the background; then
+          ignored pixels are not counted.
         - `tp`, `fp`, `fn`, int64 (C,): pairs of instances, unpaired predicted instances, and
           unpaired annotated ones; 0 if `params.unit` is "class"
         - `iou_sum`, float64 (C,): the sum of the pairs' IoU
@@ -86,7 +87,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     else:
         instances = find_instances(pred, gt, params)
         counts = _count_instances(instances, params)
-        # The class of the instance in each overlap; -1 (none) indexes the appended class -1
+        # The class of the instance in each overlap. The index of no instance, -1, gives the class
+        # that is appended at the end: -1, no class
         pred_class = np.append(instances.pred.class_of, -1)[instances.pred.region_of_overlap]
         gt_class = np.append(instances.gt.class_of, -1)[instances.gt.region_of_overlap]
         pixels = instances.overlaps.pixels
@@ -215,19 +217,22 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         names = _named_classes(opt)
         total = dict(sums)
         if not opt.classes:
-            # In `confusion`, the last index means no class. It becomes the class "ground", without
-            # instances, when zeros are appended to every class axis as the new last index
+            # In `confusion` (S, C + 1, C + 1), the last index means no class. It becomes the class
+            # "ground" when zeros are appended as the new last index. The other arrays (S, C) get a
+            # class of 0 instances
             for name, values in total.items():
                 total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEAN_KEYS}  # without PQ, SQ and RQ
-        gt = total["confusion"].sum(axis=2)[:, :-1]  # annotated pixels of each class, (S, C)
+        # Annotated pixels of each class, (S, C): sums over the predicted class, without "no class"
+        gt = total["confusion"].sum(axis=2)[:, :-1]
         n_right = np.trace(total["confusion"][:, :-1, :-1], axis1=1, axis2=2)
         gt_share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
             "fw_iou": (gt_share * np.nan_to_num(by_class["iou"])).sum(axis=1),
             "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
+            # Means over classes, with "over". The mean of "iou" is "mean_iou", that of "pq" "pq"
             **class_means({_MEAN_KEYS.get(k, k): values for k, values in by_class.items()}),
         }
         if opt.unit != "class":

@@ -454,8 +454,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         """Count the matched and the total boundary pixels of each of C classes in one image.
 
         counter: the function that counts one class: `boundary_counts`, or one that returns further
-            arrays. It takes a map, a tuple of the annotators' maps, the protocol, and `dropped`,
-            True at the predicted pixels to remove after thinning.
+            arrays. Its `dropped` (H, W) is True at predicted pixels to remove after thinning.
 
         Returns `thresholds` (T,); the other arrays of `counter` for all classes, such as `matches`
         (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are

@@ -110,12 +110,13 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: StructureOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) if no value reaches the threshold, or one may mark a void.
+        """Yield (code, problem, fix) for a likely mistake in a predicted map.
 
-        A map of only zeros is not reported, nor is an image without an annotated object.
+        - "void": an integer map has exactly three values, of which one may mark void pixels, such
+          as 255 beside 0 and 1, or 128 beside 0 and 255. Only annotations may mark them.
+        - "weak": no value reaches the threshold, but not all are 0
 
-        A map of exactly three values may have one for void pixels, such as 255 beside 0 and 1, or
-        128 beside 0 and 255.
+        Images without an annotated object are not checked.
         """
         if not gt.mask.any():
             return
@@ -126,6 +127,7 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
             listing = ", ".join(map(str, levels))
             problem = f"the map has the values {listing}: is one a void?"
             yield "void", problem, "write masks of two values, as a void is annotated in the truth"
+        # The largest value in [0, 1], after inversion or normalisation as in the protocol
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0))
         if 0 < strongest < opt.threshold:
             fix = Setting("normalise", True, "divides each map by its maximum")
@@ -195,18 +197,17 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     # The patches of a row are labelled as a stack (patches, rows, columns). The structuring element
     # connects a pixel to four or eight neighbours of the same patch, and to no other patch
     neighbours = np.zeros((3, 3, 3), bool)
-    neighbours[1] = connectivity == 8
-    neighbours[1, 1, :] = True
-    neighbours[1, :, 1] = True
+    neighbours[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]] if connectivity == 4 else 1
     numbers = []
     windows = sliding_window_view(binary, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
         components = label(padded, neighbours)[0]
-        # Labels are numbered through the stack, so b0 is the increase of the largest label so far
+        # Components are numbered through the stack, so b0 is the increase of the largest number so
+        # far: after patches with 2, 0 and 3 components, it is 2, 2 and 5
         largest = np.maximum.accumulate(components.max(axis=(1, 2)))
         b0 = np.diff(largest, prepend=0)
-        euler = _euler_characteristics(padded, connectivity)
+        euler = _euler_characteristics(padded, connectivity)  # b0 - b1
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
     return np.concatenate(numbers)
 
@@ -377,14 +378,15 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
             [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
             [code.MATCHED, code.FALSE, code.MISSED, code.NEAR_BOTH, code.NEAR_PRED, code.NEAR_GT],
         )
-        # An overlay with a single part, "lines". It stores the changes of classes between parts
+        # An overlay has a drawing for each threshold or, here, part, and stores how the class of a
+        # pixel changes from one to the next. The only part, "lines", has all lines
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
         # One row: matched and all annotated, matched and all predicted pixels of lines
         matches = np.array(
             [[matched_gt.sum(), lines.gt.sum(), matched_pred.sum(), lines.pred.sum()]]
         )
-        only_part = np.zeros(1)  # the number of the part
-        return OverlaySteps(only_part, matches, *changes, areas=False, parts=("lines",))
+        part_numbers = np.zeros(1)
+        return OverlaySteps(part_numbers, matches, *changes, areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.

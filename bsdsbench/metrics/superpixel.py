@@ -233,22 +233,25 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
     each label is one. In the latter case, DataError is raised if the labels were probably truncated
-    to 8 bits. That is assumed if there are at least 255 different labels from 0 to 255, with 255
-    among them, and more 8-connected components than labels. If the user has set `components` to 0,
-    there must be over _REUSED (1.5) times as many components as labels.
+    to 8 bits, so that several superpixels have the same label. That is assumed if all 8-bit numbers
+    but at most one are in use, and there are more 8-connected components than labels. If the user
+    has set `components` to 0, which says that a label may have several pieces, there must be over
+    _REUSED (1.5) times as many components as labels.
     """
     label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:
         return number_pieces(label_map, opt.components)
     n_labels = np.unique(label_map).size
-    # All 8-bit numbers (but one) are in use, perhaps because larger ones lost their higher bits
-    if label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
+    # 0 .. 255 or, if superpixels are numbered from 1, 1 .. 255
+    has_all_bytes = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
+    if not has_all_bytes:
         return label_map
     n_pieces = int(number_pieces(label_map, 8).max())
-    if n_pieces <= (n_labels if opt.components is None else _REUSED * n_labels):
+    most_pieces = n_labels if opt.components is None else _REUSED * n_labels
+    if n_pieces <= most_pieces:
         return label_map
     fix = [Setting("superpixel.components", 8, "takes each piece as one")]
-    if n_pieces <= _REUSED * n_labels:
+    if n_pieces <= _REUSED * n_labels:  # with `components` 0, this map would be accepted
         fix.append(Setting("superpixel.components", 0, "takes each label as one"))
     raise DataError(
         f"{PRED_SIDE}: {n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 "
@@ -291,8 +294,9 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     ) -> Arrays:
         """Compute the measures of one image, and count its superpixels and connected components.
 
-        Returns the values of `measures`, such as `ue`, as float64 (3,): mean, minimum and maximum
-        over annotators; the numbers `n_superpixels` and `n_pieces` (8-connected components);
+        Returns the values of `measures`, such as `ue` (undersegmentation error), as float64 (3,):
+        mean, minimum and maximum over annotators; `n_superpixels` and `n_pieces`, the numbers of
+        labels (or components, if these are the superpixels) and of 8-connected components;
         `compactness`; and `variation`, the explained variation of the photo, which is NaN if there
         is no photo. Raises DataError if the prediction is not exactly one label map, or if its
         labels were probably truncated to 8 bits.
@@ -302,11 +306,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         if not gt.segmentations:
             fix = Setting("gt_kind", "labels", "for region labels")
             raise DataError(f"{gt.where}: boundaries, expected label maps of regions", fix=fix)
-        labels = superpixels(pred.segs[0], opt)
+        labels = superpixels(pred.segs[0], opt)  # (H, W), the number of each pixel's superpixel
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]
         counts: dict[str, Any] = {
             "n_superpixels": np.unique(labels).size,
-            "n_pieces": number_pieces(labels, 8).max(),
+            "n_pieces": number_pieces(labels, neighbours=8).max(),  # they are numbered from 1
         }
         for name in _MEASURES:
             values = [measured[name] for measured in per_annotator]
