@@ -132,6 +132,19 @@ def is_dark_on_mask(
     return beside > 0.5 or not np.all((values == 0) | (values == white))
 
 
+def is_covered(soft: F8, truth: F8, may_be_objects: bool) -> bool:
+    """Return True if boundaries cover most pixels of `truth`, probably because it is inverted.
+
+    If `may_be_objects`, the map `soft` must also be less than half as bright on them as elsewhere.
+    """
+    if truth.mean() <= truth.max() / 2:
+        return False
+    is_drawn = truth > 0
+    return not may_be_objects or bool(
+        not is_drawn.all() and 2 * soft[is_drawn].mean() < soft[~is_drawn].mean()
+    )
+
+
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 

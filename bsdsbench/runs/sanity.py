@@ -29,6 +29,7 @@ from bsdsbench.runs.fit import (
     best_orientation,
     find_swaps,
     has_dark_boundaries,
+    is_covered,
     is_dark_on_mask,
     thumbnail,
 )
@@ -60,8 +61,12 @@ _BROAD_EDGES = 0.95
 # 8-bit values saved as 16 bit. One may be an image without boundaries. If all maps are faint, they
 # were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
 _MAX_FAINT = {1: 9, 2: 255}
-# Cameras and instruments have 10 or 12 bits: no value of theirs exceeds this when saved as 16 bits
-_TWELVE_BITS = 4095
+# Form of a map -> the largest values of maps that were saved on a smaller scale, white, and that
+# scale. Not up to 255 in 16 bits: these are reported as faint once all images are counted
+_SMALL_SCALES = {
+    "soft16": (range(256, 4096), 65535, "10 or 12 bit saved as 16?"),  # cameras, instruments
+    "soft8": (range(100, 101), 255, "percent? then save values / 100 as floats"),
+}
 # If a smaller share of the annotated pixels counts, the map of void pixels is probably wrong
 _LEAST_VALID = 0.1
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
@@ -160,7 +165,8 @@ def first_look(
     Of the following mistakes, only the first that is found is reported. All but the third concern
     boundaries, and images with a map and boundaries of the same size, neither of them constant.
 
-    1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
+    1. Inverted ground truth: in most images, most pixels are boundaries. If these are not matched,
+       they may be large objects, on which the map must be less than half as bright as elsewhere.
     2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
     3. Mistaken files: predictions are constant or all the same although their ground truth is not,
        or most of them fit the mask or labels of another image.
@@ -169,24 +175,24 @@ def first_look(
     6. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
     In addition, symptoms of single images (`find_symptoms`) are reported if most images have them,
-    and so are 16-bit maps that use at most 12 bits.
+    and so are maps that use a part of the values of their form, as 12 of 16 bits.
 
     unused: protocol fields that no metric of the run uses. metrics: those whose symptoms count.
     """
+    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
     for look in looks:
         if look.is_comparable:
             comparable.append(look)
-            if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
+            if is_covered(look.soft, look.truth, may_be_objects=not is_matched):
                 covered.append(look.pred.image_id)
             if has_dark_boundaries(look.soft, look.truth):
                 dark.append(look.pred.image_id)
     are_covered, are_dark = 2 * len(covered) > len(comparable), 2 * len(dark) > len(comparable)
-    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     common = _find_common_symptoms(looks, protocol, metrics)
     ids_by_mistake: dict[_Mistake, list[str]] = {}
     n_checked = len(comparable)
-    if are_covered and is_matched:
+    if are_covered and (is_matched or not are_dark):
         turn_back = Setting("gt_invert", not protocol.gt_invert)
         ids_by_mistake = {_Mistake(_MOSTLY_BOUNDARY, turn_back): covered}
     elif are_dark:
@@ -198,13 +204,12 @@ def first_look(
     if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
         ids_by_mistake = _find_thick_maps(comparable)
     warnings = list[InputWarning]()
-    maxima = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == "soft16"]
-    # Not up to 255: maps of 8 bits saved as 16 are reported as faint once all images are counted
-    has_few_bits = maxima and min(maxima) > _MAX_FAINT[2] and max(maxima) <= _TWELVE_BITS
-    if has_few_bits and not protocol.normalise:
-        normalise = Setting("normalise", True, "divides each map by its maximum")
-        has = f"no value above {max(maxima)} of 65535 in the checked maps"
-        warnings.append(InputWarning(f"{has} (10 or 12 bit saved as 16?)", fix=normalise))
+    for form, (maxima, white, scale) in _SMALL_SCALES.items():
+        tops = {int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form}
+        if tops and tops <= {*maxima} and not protocol.normalise:
+            line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
+            normalise = Setting("normalise", True, "divides each map by its maximum")
+            warnings.append(InputWarning(line, fix=normalise))
     for (code, problem, fix), ids in common.ids_by_symptom.items():
         # A shifted mask of a centred object may fit better when it is turned, by chance. "scale" is
         # that of depth maps, on which few measures depend; the doctor alone reports it

@@ -110,3 +110,31 @@ def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_ob
     labels = np.where(valid, ~mask, -1).astype(np.int64)  # inverted, and -1 where it is void
     pred, gt = bb.Prediction("a", classes=labels), bb.GroundTruth("a", mask=mask, valid=valid)
     assert fit.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)
+
+
+def said_of(maps, truth, **protocol):
+    """Return the warnings of a run of metric pixel."""
+    items = [
+        (f"i{k}", soft, drawn) for k, (soft, drawn) in enumerate(zip(maps, truth, strict=True))
+    ]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        changed = bb.Protocol.preset("bsds500").replace(**protocol)
+        bb.evaluate_items(items, changed, **ONE | {"metrics": "pixel"})
+    return [str(warning.message) for warning in said]
+
+
+def test_values_in_percent_are_said():
+    drawn = [mask for _, mask in masks()]
+    percent = [np.where(mask, np.uint8(100), np.uint8(7)) for mask in drawn]
+    (line,) = said_of(percent, drawn)
+    assert line.startswith("no value above 100 of 255 in the checked maps (percent? then")
+    assert said_of([np.minimum(soft, 99) for soft in percent], drawn) == []
+
+
+def test_large_objects_as_truth_of_pixels_are_not_inverted_truth():
+    large = np.hypot(*np.mgrid[-40:40, -60:60]) < 70  # more than half of the image
+    drawn = [large, large[:-1]]
+    maps = [0.6 * mask + 0.2 * k for k, mask in enumerate(drawn)]
+    assert said_of(maps, drawn) == []
+    assert "are darker on the ground truth" in said_of(maps, drawn, invert=True)[0]
