@@ -189,10 +189,11 @@ def option(
 ) -> Any:
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    `metadata` may have the keys caption (the value in words), others (programs that use other
-    values), usual (the default in words) and signed (True to show the option in all signatures).
-    The docstring of this module explains them. Without a `converter`, values are converted to match
-    the default:
+    validator: checks a value, or several do. Default: BOOL, as most options are true or false.
+    metadata: caption (the value in words), others (value -> the programs that use it), usual (the
+        default in words) and signed (True to show the option in all signatures, the lines that
+        identify the settings of a run). The docstring of this module explains them.
+    converter: converts what users write. Without one, values are converted to match the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
@@ -204,7 +205,11 @@ def option(
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
-        """Convert a value, or an item of a list. `is_float` is True if it should be a float."""
+        """Convert the value of an option or, if its `default` is a tuple, one item of its value.
+
+        `is_float` is True if the default has only floats or None. A list becomes a tuple, as the
+        values of attrs classes must be hashable; the validator decides whether a tuple is allowed.
+        """
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":

@@ -44,9 +44,9 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import did_you_mean, is_path, listed
 
 MAX_PX = 1_000
-UNSTATED = "unstated"  # name of a protocol if only the thresholds are known
-UNSTATED_GRID = "unstated-thresholds"  # name of a protocol if not even the thresholds are known
-# Fields that may differ from a preset: only the user knows whether NMS was already applied
+# Names of protocols of other programs' results, of which only the thresholds, or nothing, is known
+UNSTATED, UNSTATED_GRID = "unstated", "unstated-thresholds"
+# Fields in which a protocol with the name of a preset may differ from the preset
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
 # Fields that change scores, grouped by what they affect
 MAPS = ("invert", "normalise", "nms", "nms_params")  # the soft map
@@ -96,11 +96,12 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
     """Convert metric options to read-only dicts, such as {"depth": {"crop": 1}}.
 
     `options` maps names of metrics to their options. These are either a mapping, in which None and
-    DEFAULT mean that an option is not set, or an instance of the metric's options class, in which
-    fields with their default values are not set.
+    DEFAULT ("default") mean that an option is not set, or an instance of the metric's options
+    class, in which fields with their default values are not set.
 
-    The result has only options that are set, and only metrics with such options. Lists become
-    tuples. Raises ProtocolError if `options` has another form.
+    The result has only options that are set, and only metrics with such options, so that protocols
+    are equal if they have the same effect. Lists become tuples. Raises ProtocolError if `options`
+    has another form.
     """
 
     def as_tuples(value: object) -> object:
@@ -279,18 +280,20 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol with the name of a preset has the values of that preset.
 
-        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's. If
-        anything else differs, ProtocolError is raised, unless a star at the end of the name
-        ("bsds500*") marks a changed preset. A star is removed if nothing else differs.
+        If anything differs, ProtocolError is raised, unless a star at the end of the name
+        ("bsds500*") marks a changed preset. A star is removed if nothing differs. Two things do not
+        count as a difference: the NMS fields (NOT_OF_PRESETS), as only the user knows whether NMS
+        was already applied; and further tolerances after the preset's, which gives the scores.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
             return
-        preset = _unnamed_preset(plain_name)
+        preset = _unnamed_preset(plain_name)  # it is named "preset", which this check accepts
         changed = {n for n in self.names() if getattr(self, n) != getattr(preset, n)}
         changed -= {*NOT_OF_PRESETS}
+        # The first tolerance is that of the preset, in the same unit (max_dist_px overrides)
         if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
-            changed.discard("max_dist")  # additional tolerances do not change the preset's scores
+            changed.discard("max_dist")
         if changed and self.name == plain_name:
             fault = f"a preset of other constants ({listed(sorted(changed), 3)})"
             preset_forms = f"Protocol.preset({plain_name!r}), base = {plain_name!r} in a file"
@@ -345,7 +348,7 @@ class Protocol:
             raise ProtocolError(f"protocol {kind_of_value(protocol)}: expected {expected}")
         path = Path(protocol)
         if path.suffix.lower() != ".toml":
-            return cls.preset(str(path))
+            return cls.preset(str(path))  # raises, as it is no preset, and lists the presets
         values = read_toml(path, "a protocol in TOML")
         try:
             return cls.from_mapping(values)
@@ -377,12 +380,13 @@ class Protocol:
         if "base" in fields:
             return cls.preset(fields.pop("base")).replace(**fields)
         if fields.get("name") in preset_names():
-            in_file = read_packaged_toml(f"presets/{fields['name']}.toml")
-            given = fields.keys() | fields["options"].keys()  # options by the names of metrics
-            if in_file.keys() <= given:
-                # The star allows values that differ. The constructor removes it if none does
+            keys_in_file = read_packaged_toml(f"presets/{fields['name']}.toml").keys()
+            # The keys of a file are fields and, for sections of options, metrics
+            is_complete = keys_in_file <= fields.keys() | fields["options"].keys()
+            if is_complete:
+                # The constructor (`__attrs_post_init__`) refuses other values than the preset's
+                # under its name, but not with a star, which it removes if no value differs
                 fields["name"] += "*"
-        # Without the star, the constructor raises ProtocolError if a value differs from the preset
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
@@ -394,7 +398,7 @@ class Protocol:
 
         A star is added to the name to mark the copy as changed ("bsds500*"), unless `changes` has a
         name, nothing changes, or the copy differs from the preset with this name only in the NMS
-        fields (NOT_OF_PRESETS). Raises ProtocolError if a field is unknown or a value is wrong.
+        fields (nms, nms_params). Raises ProtocolError if a field is unknown or a value is wrong.
         """
         if not changes:
             return self
@@ -414,16 +418,16 @@ class Protocol:
                 else:  # an instance of the metric's options class, which replaces all options
                     merged[metric] = table
             changes["options"] = merged
+        if "name" in changes:
+            return evolve(self, **changes)
         plain_name = self.name.removesuffix("*")
         starred = f"{plain_name}*"
-        # `__attrs_post_init__`, called by `evolve`, refuses changed values under the plain name of
-        # a preset ("bsds500"), so the copy is named "bsds500*". It removes the star if the values
-        # are those of the preset. Other names are kept at first, so that an equal copy is found
-        name = starred if plain_name in preset_names() else self.name
-        copy = evolve(self, **{"name": name, **changes})  # a name in `changes` replaces it
-        if "name" in changes or copy == self:
-            return copy
-        return evolve(copy, name=starred)  # for a preset, the star is removed again as above
+        if plain_name in preset_names():
+            # `__attrs_post_init__`, called by `evolve`, refuses other values than the preset's
+            # under its name, but not with a star, which it removes if no value differs
+            return evolve(self, **changes, name=starred)
+        copy = evolve(self, **changes)
+        return copy if copy == self else evolve(copy, name=starred)
 
     def to_mapping(self) -> dict[str, object]:
         """Return the fields as a dict of plain values. `from_mapping` converts it back."""

@@ -53,20 +53,20 @@ class Word:
     severity: Severity = field(default=Severity.FORBIDS, converter=Severity)  # of a difference
     # The protocol fields that the word encodes; the caption is that of the first
     fields: tuple[str, ...] = field(default=(), converter=tuple)
-    usual: str = ""  # the word is left out if both its text and the preset's are equal to this
+    omit_if: str = ""  # the word is left out if this is its text, and also that of the preset
     names: Mapping[str, str] = {}  # text of the word -> phrase for it
 
 
 WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
-FIELDS_IN_WORDS = {name for word in WORDS.values() for name in word.fields}  # names of settings
-# Words that do not encode protocol fields; each is an attribute of Signature
-NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
+FIELDS_IN_WORDS = {name for word in WORDS.values() for name in word.fields}  # of the protocol
+# Words that describe the run and not its protocol; each is an attribute of Signature
+_RUN_KEYS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
 _OPTIONAL_KEYS = ("valid", "maps", "ms")  # if a line lacks the word, its text is "", not UNKNOWN
 
 
 def _field_name(key: str, word: Word) -> str:
     """Return the first protocol field that a word encodes or, if there is none, its key."""
-    return word.fields[0] if word.fields and key not in NO_FIELDS else key
+    return word.fields[0] if word.fields and key not in _RUN_KEYS else key
 
 
 _FIELD_TITLES = {_field_name(key, word): word.title for key, word in WORDS.items()}
@@ -119,8 +119,9 @@ class Signature:
         """Return the words of the signature line, which `str` joins with "|".
 
         The first is the package and its version. The others are the entries of `texts`: KEY:TEXT if
-        the key is in WORDS ("ann:all"), otherwise SETTING=VALUE ("depth.crop=1"). Two are written
-        without a key: the image set, and "thin" or "unthinned" if it is known.
+        the key is that of a word in words.toml ("ann:all"), and SETTING=VALUE for any other setting
+        ("depth.crop=1"). Two are written without a key, as their texts are plain: the image set
+        ("bsds500-test:200/200"), and "thin" or "unthinned" if it is known.
         """
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
@@ -133,12 +134,11 @@ class Signature:
         """Return the settings that the line includes, as {key: text}, such as {"tol": ".0075d"}.
 
         Words (KEY:TEXT in the line) come first. A word is left out if no score depends on its
-        protocol fields, if its text is "", or if it is the usual text (`Word.usual`) and the preset
-        has the same text.
+        protocol fields, if its text is "", or if its text and the preset's are `Word.omit_if`.
 
         Settings without a word follow under their names, such as {"depth.crop": "1"}. They are the
-        options in `named`, and settings that differ from the preset and affect a score. There are
-        none if the protocol is not known (`stated` is False).
+        options in `named`, which are always written, and settings that differ from the preset and
+        affect a score. There are none if the protocol is not known (`stated` is False).
         """
         preset = _base_of(self.protocol)  # the preset with the protocol's name, or bsds500
         all_texts = self._all_texts()
@@ -147,38 +147,42 @@ class Signature:
         for key, word in WORDS.items():
             text = all_texts.get(key)
             is_unused = word.fields and self.unused.issuperset(word.fields)
-            is_default = text == word.usual == preset_texts.get(key)
-            if text and not is_unused and not is_default:
+            is_omitted = text == word.omit_if == preset_texts.get(key)
+            if text and not is_unused and not is_omitted:
                 texts[key] = text
         if not self.protocol.stated:
             return texts
         texts |= self.named
-        skipped = self.unused | FIELDS_IN_WORDS  # names of settings that need no entry of their own
+        # Names without an entry: fields that a word encodes, and fields and metrics without effect
+        skipped = self.unused | FIELDS_IN_WORDS
         if self.protocol.max_dist_px is not None:
-            skipped -= {"max_dist"}  # the word "tol" encodes max_dist_px, not max_dist
+            # The word "tol" has max_dist_px, which overrides max_dist. A changed max_dist gets an
+            # entry of its own, so that `parse` restores it
+            skipped -= {"max_dist"}
         for name, (value, _) in self.protocol.changed(preset).items():
-            table = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
-            if not {name, table} & skipped:
+            metric = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
+            if not {name, metric} & skipped:
                 texts[name] = _format_value(value)
         return texts
 
     def _all_texts(self) -> dict[str, str]:
         """Return the texts of all words by key, including words that the line leaves out."""
-        run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
+        run_texts = dict(zip(_RUN_KEYS, attrgetter(*_RUN_KEYS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote: "bsdsbench VERSION|SET:N/M|WORD|WORD...".
 
-        A WORD is KEY:TEXT with a key of WORDS, "thin" or "unthinned", or FIELD=VALUE for a setting
-        without a key (see `parse_overrides`). If the line lacks the word of a key:
+        A WORD is KEY:TEXT with a key of words.toml, such as "ann:all"; "thin" or "unthinned"; or
+        FIELD=VALUE for a setting without a key, such as "depth.crop=1". If a word is missing:
 
-        - Its protocol fields (`Word.fields`) have the values of the preset. Words without a usual
-          text (`Word.usual`) are only left out if no score depends on their fields. These fields
-          are therefore added to `unused`.
-        - If it describes the run and not the protocol (NO_FIELDS, for example "gt"), the attribute
-          of that name is UNKNOWN, or "" for valid, maps and ms, which only some runs have.
+        - A word for fields of the protocol, such as "tol", is missing in two cases. Those with a
+          text `Word.omit_if`, such as "op", are left out if the preset has this text. Others are
+          left out if no score depends on their fields, which are therefore added to `unused`. In
+          both cases, the fields have the values of the preset.
+        - A word for the run, such as "gt": the attribute of this name is UNKNOWN, or "" for valid,
+          maps and ms, which only some runs have.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -205,20 +209,21 @@ class Signature:
         changes: dict[str, Any] = {}  # relative to the preset that the word "proto" names
         try:
             for key, text in texts.items():
-                if key not in NO_FIELDS:
+                if key not in _RUN_KEYS:
                     changes |= _parse_text(key, text)  # such as {"thin": True}
+            # Unknown texts name the protocol "unstated", of which only the thresholds are known
             if texts.get("thr") == UNKNOWN:
-                changes["name"] = UNSTATED_GRID  # a protocol of which even thresholds are unknown
+                changes["name"] = UNSTATED_GRID  # not even the thresholds
             changes |= parse_overrides(settings)
             preset = str(changes.pop("base", _BASE))  # the word "proto" gives the "base"
             protocol = Protocol.preset(preset).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
-        run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
+        run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in _RUN_KEYS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
-        # A word without a usual text is absent only if no score depends on its fields
-        absent = [word for key, word in WORDS.items() if key not in texts and not word.usual]
+        absent = [word for key, word in WORDS.items() if key not in texts and not word.omit_if]
         unused = {name for word in absent for name in word.fields}
+        # "tol" and "match" have the same fields, which are used if either word is there
         unused -= {name for key in texts for name in WORDS[key].fields}
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
@@ -231,9 +236,10 @@ class Signature:
 
         A difference has the severity of its word (`Word.severity`), or FORBIDS if the setting has
         no word. It is IGNORED if no score of one of the runs depends on the setting. If only
-        additional tolerances differ and the first is the same, it is SAID instead of FORBIDS.
+        additional tolerances differ and the first is the same, it is SAID, a note beside the
+        comparison, instead of FORBIDS, which prevents it.
         """
-        unused = self.unused | other.unused
+        unused = self.unused | other.unused  # names of protocol fields, and of metrics
         our_texts, their_texts = self._all_texts(), other._all_texts()
         differences = []
         for key, word in WORDS.items():
@@ -253,18 +259,26 @@ class Signature:
         if not (self.protocol.stated and other.protocol.stated):
             return differences  # official result files do not state all settings
         for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():
-            spellings = {name, name.rpartition(".")[0]}  # METRIC.OPTION, METRIC
-            if not spellings & FIELDS_IN_WORDS:  # not compared above, as a word
-                severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
-                our_text, their_text = _format_value(our_value), _format_value(their_value)
-                differences.append(Difference(name, our_text, their_text, severity))
+            metric = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
+            if {name, metric} & FIELDS_IN_WORDS:  # compared above; "nms_params.radius" is in "nms"
+                continue
+            severity = Severity.IGNORED if {name, metric} & unused else Severity.FORBIDS
+            our_text, their_text = _format_value(our_value), _format_value(their_value)
+            differences.append(Difference(name, our_text, their_text, severity))
         return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return pairs of a word and its meaning, such as ("ann:all", "All annotators count.")."""
+        """Return pairs of a word and its meaning, such as ("ann:all", "All annotators count.").
+
+        Each key of a word has a sentence in words.toml (`Word.meaning`), with {value} for the text
+        and {words} for a phrase. The phrase is that of the image set, of the rule for AP or ODS, or
+        of the text in words.toml (`Word.names`); otherwise, the caption of the protocol field.
+        """
         meanings = [f"Computed with version {self.version} of bsdsbench."]
         caption_of = captions(self.protocol)  # protocol field -> its value in words
-        phrases = {**AP_RULES, **ODS_RULES, self.set: self._images()}  # text -> phrase for it
+        phrases = {"set": self._images()}  # key -> phrase
+        phrases["ap"] = AP_RULES[self.protocol.ap_rule]
+        phrases["ods"] = ODS_RULES[self.protocol.ods_rule]
         for key, text in self.texts().items():
             if key in self.named:  # a metric option that appears in the line even at its default
                 meaning = f"The option {key} is {json.loads(text)}."
@@ -272,13 +286,14 @@ class Signature:
                 meaning = f"A setting that differs from the preset: {key}={text}."
             elif text == UNKNOWN:
                 meaning = f"Not known: {WORDS[key].title}."
-            else:  # a sentence with {value} for the text, and {words} for the phrase
+            else:
                 word = WORDS[key]
-                phrase = phrases.get(text, word.names.get(text))
+                phrase = phrases.get(key, word.names.get(text))
                 if phrase is None and word.fields:
                     phrase = caption_of.get(word.fields[0])
                 meaning = word.meaning.format(value=text, words=phrase or text)
             meanings.append(meaning[0].upper() + meaning[1:])
+        # `words` also begins with the version, followed by the entries of `texts`
         return list(zip(self.words(), meanings, strict=True))
 
     def _images(self) -> str:
@@ -300,18 +315,19 @@ class Signature:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
         It states the version, the images, "against all annotators" if all of them count, and the
-        name of the protocol. In parentheses follow the protocol settings that the signature line
-        includes (`texts`), in words. The matching rule is described together with the tolerance.
+        name of the protocol. In parentheses follow, in words, the settings of the protocol that the
+        signature line includes. Words about the run ("gt:fa866d15") are not among them, except for
+        the matching rule ("match:1to1"), which is described together with the tolerance ("tol").
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
         for key, text in self.texts().items():  # the entries of the line, such as {"tol": ".0075d"}
             if key == "tol":
-                matching = WORDS["match"].names.get(self.match, self.match)
+                matching = WORDS["match"].names.get(self.match, self.match)  # such as "one to one"
                 phrases.append(f"matching {matching} with {caption_of['max_dist']}")
             elif key not in WORDS:  # a setting without a word, such as a metric option
                 phrases.append(f"{key}={text}")
-            elif key != "match" and WORDS[key].fields:  # "match" is in the phrase of "tol"
+            elif key != "match" and WORDS[key].fields:  # a word for the protocol
                 phrases.append(caption_of.get(WORDS[key].fields[0], text))
         annotators = " against all annotators" if self.ann == "all" else ""
         settings = f" ({'; '.join(phrases)})" if phrases else ""
@@ -365,8 +381,9 @@ class Difference:
     def fault(self) -> str:
         """Describe the difference for an error message: "protocols differ in max_dist (...)".
 
-        The parentheses have the text of `line`. A difference that is not in a protocol field or a
-        metric option is described by `line` alone.
+        The parentheses have the text of `line`, "TITLE: OURS / THEIRS"; without them if TITLE is
+        the name of the setting already. A difference that is not in a protocol field or a metric
+        option, such as other images, is described by `line` alone.
         """
         line = self.line()
         if not self.of_protocol:
@@ -397,11 +414,12 @@ def _format_value(value: object) -> str:
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     """Return the signature words of a protocol's fields, as {key: text}: {"tol": ".0075d", ...}.
 
-    The text of "proto" is "" for version 1 of bsds500. If the fields are not known (`stated` is
-    False), all texts are UNKNOWN, except that of "thr" if the thresholds are known. "proto", and
-    words with a usual text (`Word.usual`) such as "op", are then absent.
+    The text of "proto" is "" for version 1 of bsds500, which lines mean if they name no preset. A
+    protocol whose fields are not known (`stated` is False), as for results of other programs, has
+    the text UNKNOWN for each word, except for "thr" if its thresholds are known. "proto", and words
+    that may be left out (`Word.omit_if`) such as "op", are then absent.
     """
-    base = _base_of(protocol)
+    base = _base_of(protocol)  # the preset of the protocol's name, or bsds500
     preset = f"{base.name}.{base.version}"  # such as "bsds500.1"
     unit = "d" if protocol.max_dist_px is None else "px"
     tolerances = list(map(number_text, protocol.tolerances))
@@ -417,9 +435,10 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     }
     if protocol.stated:
         return texts
-    known = {} if protocol.name == UNSTATED_GRID else {"thr": texts["thr"]}
-    unknown = {key: UNKNOWN for key, word in WORDS.items() if word.fields and not word.usual}
-    return unknown | known
+    unknown = {key: UNKNOWN for key, word in WORDS.items() if word.fields and not word.omit_if}
+    if protocol.name == UNSTATED_GRID:  # the name if not even the thresholds are known
+        return unknown
+    return unknown | {"thr": texts["thr"]}
 
 
 def _format_thresholds(values: tuple[float, ...]) -> str:
@@ -449,7 +468,7 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
     written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
-        return {"name": UNSTATED}  # the field keeps the value of the preset
+        return {"name": UNSTATED}  # the word's field keeps the value of the preset
     if key == "proto":
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
@@ -472,7 +491,8 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
         return {"nms": False} if text == "none" else {"nms": True, "nms_params": text}
     if key == "thin":  # the text is "thin" or "unthinned"
         return {"thin": text == "thin"}
-    # Any other word stands for one field of the protocol, which parses the text as its value
+    # Any other word stands for one field of the protocol, whose converter parses the text: "thr"
+    # for thresholds, "op" for operator, "ods" for ods_rule, and "ap" for ap_rule
     (field_name,) = WORDS[key].fields
     return {field_name: text}
 
