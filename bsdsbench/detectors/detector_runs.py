@@ -199,7 +199,7 @@ def run(
         if gt is not None:
             gt = Path(gt).resolve()
             ground_truths(gt, ids)  # raises if one is missing, before the detector is called
-        contexts.enter_context(locked(out))
+        contexts.enter_context(locked(out))  # refuse a second run in this folder
         maps = out / "maps"
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:

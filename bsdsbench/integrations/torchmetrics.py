@@ -133,9 +133,9 @@ class BenchmarkMetric(Metric):
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
-        Images without an id are numbered, with a warning if they seem to be several epochs. Raises
-        DataError if there are no images, if two different images have the same id, if the values of
-        all maps have no consistent interpretation, or if a metric cannot score this set of images.
+        Images without an id are numbered. Warns if these seem to be several epochs, or if most maps
+        seem inverted. Raises DataError if there are no images, if two images have the same id, if
+        the values of all maps have no consistent meaning, or if a metric cannot score this set.
         """
         # The state `counts`: packed bytes of an image in each tensor of a list. After a reduction
         # over ranks, torchmetrics holds one tensor instead, in which they are joined
@@ -154,8 +154,10 @@ class BenchmarkMetric(Metric):
         warn_of_passes(records)  # if the ground truths of numbered images repeat in the same order
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
-        if self._within_forward:  # the scores of one batch
-            run.verdict()  # raises DataError for unusable values
+        # Both raise DataError for unusable values. One batch, within `forward`, shows too little to
+        # warn that most soft maps seem inverted
+        if self._within_forward:
+            run.verdict()
         else:
             warn_if_inverted(run)
         return run
