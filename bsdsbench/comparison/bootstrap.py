@@ -44,13 +44,13 @@ class WeightedRun:
     ) -> None:
         """Stack the counts that the named metrics made of the images of `run`.
 
-        The images of further runs with the same protocol, `beside`, follow. To estimate the effect
-        of a matching that misses pairs, up to `more_pairs` unmatched pixel pairs of each edge map
-        are counted as matched.
+        For permutation tests, which exchange images between two runs, the images of runs with the
+        same protocol, `beside`, follow. To estimate the effect of a matching of pixels that misses
+        pairs, up to `more_pairs` unmatched pixel pairs of each edge map are counted as matched.
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
-        self._every_image_once = np.ones((1, len(records)), np.int64)  # one row of weights
+        self._every_image_once = np.ones((1, len(records)), np.int64)  # (1, N) weights
         self._stacks: dict[Metric, Stack] = {}  # metric -> name of counts -> (N, ...)
         for metric in map(registry.get, metrics):
             stack: Stack
@@ -72,6 +72,7 @@ class WeightedRun:
             # `score_columns` selects the scores in the tree, which may also hold curves
             for key, _, values in metric.score_columns(tree, self._protocol):
                 finite = np.where(np.isfinite(values), values, np.nan)  # (S,)
+                # Overall scores come first: "iou" of a class "pooled" does not replace "pooled.iou"
                 scores.setdefault(f"{metric.name}.{key}", finite)
         return scores
 
@@ -91,23 +92,24 @@ class WeightedRun:
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
             # The part is a class, for example, or "" for the overall scores
             for part, scores_of_part in metric.scores_by_part(tree, self._protocol).items():
-                # "over" is {key of a mean score: {unit: int (1, 2)}}. The columns are the numbers
-                # of defined values and of all values, and the only row is the weighting above
+                prefix = f"{metric.name}.{part}." if part else f"{metric.name}."
+                # The entry "over" counts the values in each mean, such as {"dice": {"images":
+                # [[9, 10]]}}: one row, as each image counts once; defined values, all values
                 for key, counts in scores_of_part.get("over", {}).items():
-                    score = ".".join(filter(None, (metric.name, part, key)))
-                    n_defined[score] = {unit: int(n[0, 0]) for unit, n in counts.items()}
+                    n_defined[prefix + key] = {unit: int(n[0, 0]) for unit, n in counts.items()}
         return n_defined
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
     """Return a copy of the counts with up to `n_pairs` more matched pixel pairs in each map.
 
+    They estimate the counts that an optimal matching would give where the stored one missed pairs.
     A map is the prediction of an image at one threshold and tolerance. A pair consists of an
     unmatched pixel of the prediction and an unmatched pixel of the ground truth. If a map has fewer
     such pairs left, all of them are matched. Arrays other than match counts stay as they are.
     """
     increased = dict(stack)
-    # Counts at the first tolerance, and at further ones if there are any
+    # The arrays at the first tolerance, and at further ones if there are any
     for name in {"matches", OTHER_MATCHES} & stack.keys():
         # (..., 4), one row per map: matched and all annotated, matched and all predicted pixels
         matches = stack[name].copy()
@@ -238,16 +240,19 @@ def _bootstrap_weights(
     cluster index of each image, is given, a sample consists of whole clusters instead: as many as
     there are, drawn with replacement.
 
-    Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
-    background thread starts to draw with the first `next`, and stays a few blocks ahead. int8 is
-    wide enough, because an image is drawn 128 times with a probability of 1e-215.
+    Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. S is
+    chosen by `blocks`, so that an array fits in memory. A background thread starts to draw with the
+    first `next`, and stays a few blocks ahead.
     """
-    n_units = n_images if clusters is None else int(clusters.max()) + 1
+    n_units = n_images if clusters is None else int(clusters.max()) + 1  # images, or clusters
     rng = np.random.default_rng(seed)
     probabilities = np.full(n_units, 1 / n_units)
 
     def draw(n_samples: int) -> Weights:
-        """Draw a block of samples, and return how often each contains each image."""
+        """Draw samples of `n_units` with `rng`: int8 (n_samples, n_images), times drawn.
+
+        int8 does not overflow: a unit is drawn 128 times with a probability of 1e-215.
+        """
         unit_weights = np.empty((n_samples, n_units), np.int8)
         # `multinomial` returns int64, eight times as large, so draw only a few rows at a time.
         # Each assignment to the view `rows` fills a part of `unit_weights`

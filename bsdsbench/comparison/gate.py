@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -72,7 +72,7 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run. Score names may be short, such as "ods".
 
-        tolerances : per-score tolerances
+        tolerances : score -> its tolerance, a number or a percentage such as "5%"
         earlier : file of an earlier baseline, if it exists. It supplies the tolerances that are not
             given here and, if `gated` is empty, the scores to check. Scores that the run lacks are
             dropped.
@@ -85,12 +85,14 @@ class Baseline:
         new_tolerances = _with_full_names(tolerances or {}, scores)
         gated_scores = list(_with_full_names(dict.fromkeys(gated), scores))
         for score, tolerance in new_tolerances.items():
-            _in_units_of_score(tolerance, 0.0, score)  # raises if the tolerance is invalid
+            _in_units_of_score(tolerance, 0.0, score)  # only to raise if the tolerance is invalid
         kept_tolerances = {}
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
             kept_tolerances = {k: v for k, v in stored.tolerances.items() if k in scores}
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
+        # The file has no provenance of the run, where some of its left-out images are listed. So
+        # all of them become images that failed, with their reasons
         baseline_run = Evaluation(run.protocol, _BASELINE_NAME, run.records, failed=run.left_out)
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
@@ -123,6 +125,7 @@ class Baseline:
             expected = f"expected a baseline; `{command}` makes one"
             raise FileFormatError(f"{source}: no such file, {expected}")
         stored = read_json(source, "a baseline")
+        # Errors on the content of the file become a FileFormatError that starts with its path
         with errors_naming(source, "a baseline"):
             if stored.get("schema") != _SCHEMA:
                 schema = clip(repr(stored.get("schema")), 60)
@@ -134,7 +137,7 @@ class Baseline:
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
                     entry(tolerances, score, float)  # raises unless it is a number
             optional = {"gated": [], "left_out": {}, **stored}  # `save` leaves out empty ones
-            gated = [str(score) for score in entry(optional, "gated", list)]
+            gated = [str(score) for score in entry(optional, "gated", list)]  # the scores to check
             left_out = entries(optional, "left_out", str)  # image id -> reason
             protocol = registry.read_protocol(entry(stored, "protocol", dict))
             # An .npz file as base64 text
@@ -277,14 +280,17 @@ def check(
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    # `_with_full_names` expands short names ("ods"), and raises for a name that is no score
+    # The scores to check. `_with_full_names` expands short names ("ods"), and raises for a name
+    # that is no score
     gated = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
     if not gated:  # neither names any: all overall scores, and those of parts that tables show
         shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
         for score in stored.scores:
-            name = score_names.score_name(score)  # None if it is not known here
-            if score in shown or name is None or not name.part:
+            name = score_names.score_name(score)  # None: of a metric that is not installed here
+            is_of_part = name is not None and name.part != ""  # such as the Dice of one class
+            if score in shown or not is_of_part:
                 gated.append(score)
+    # `strict`: images that are not in both runs raise even if they were left out for a reason
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
     notes += [note.text for note in left_out_notes(left_out)]
@@ -306,7 +312,7 @@ def check(
     on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
     checks = [*on_all.checks]
     notes += on_all.notes
-    if by is not None:
+    if by is not None:  # `notes`: those on all images, which slices do not repeat
         on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
         checks += on_slices.checks
         notes += on_slices.notes
@@ -328,38 +334,17 @@ def _check_images(
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
-    The tolerance alone also decides if no drop could be significant, for example because there are
-    few images; a note then says so. Another note lists scores that are means over different numbers
-    of values in the two runs.
+    A score without a p-value is decided by tolerance alone. Notes say which those are, and list the
+    scores that are means over different numbers of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
-    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
-    n_tests, alpha = 0, 1.0  # a drop is significant if its p-value is below alpha
+    tests, n_tests, alpha = _DropTests({}, 0, 1.0)
     if sampling and metrics and tolerances:
-        alpha = 1 - sampling.level
-        compared = compare(
-            [replace(run, name="now"), baseline_run],
-            level=sampling.level,
-            n_boot=sampling.n_boot,
-            seed=sampling.seed,
-            progress=progress,
-        )
-        # Holm's method corrects the p-values over all scores to check together
-        differences = correct_p(d for d in compared.differences if d.score in tolerances)
-        tests = {test.score: test for test in differences if not math.isnan(test.p)}
-        n_tests = len(tests)
-        if untested := [test.score for test in differences if math.isnan(test.p)]:
-            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-        least = least_p(len(run.records), sampling.n_boot, n_tests)
-        if n_tests and least >= alpha:  # otherwise every score would pass
-            tests = {}
-            notes.append(
-                f"no drop can be significant: with {n_tests} scores, {len(run.records)} images and "
-                f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-            )
+        pair = [replace(run, name="now"), baseline_run]  # `compare` refuses runs of equal names
+        tests, n_tests, alpha = _test_drops(pair, tolerances, sampling, progress, notes)
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -367,8 +352,7 @@ def _check_images(
         drop = 0.0  # by how much the score is worse than before; a score that is gone always fails
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
-        allowed_drop = _in_units_of_score(tolerance, before, score)
-        # Without a test, as for an equal error rate, which cannot be resampled, tolerance decides
+        allowed_drop = _in_units_of_score(tolerance, before, score)  # "5%" of 0.8 is 0.04
         test = tests.get(score)
         has_failed = drop > allowed_drop and (test is None or test.p_holm < alpha)
         checked = Check(
@@ -386,8 +370,53 @@ def _check_images(
     return GateResult(run.name, tuple(checks), (*notes, *_notes_on_tolerances(checks)))
 
 
+class _DropTests(NamedTuple):
+    """The significance tests of the drops of scores."""
+
+    by_score: dict[str, ScoreDifference]  # with corrected p-values; {} if tolerance alone decides
+    n_tests: int  # the number of scores that were corrected together
+    alpha: float  # a drop is significant if its corrected p-value is below this
+
+
+def _test_drops(
+    pair: Sequence[Evaluation],
+    scores: Collection[str],
+    sampling: Sampling,
+    progress: Progress | None,
+    notes: list[str],
+) -> _DropTests:
+    """Test whether the `scores` of the two runs of a pair differ, in a paired bootstrap.
+
+    Scores without a p-value are left out: they are undefined in some samples, or cannot be
+    resampled, as an equal error rate. All are left out if no difference could be significant, for
+    example because there are few images; otherwise every score would pass. Notes that say so are
+    appended to `notes`.
+    """
+    alpha = 1 - sampling.level
+    n_boot, seed = sampling.n_boot, sampling.seed
+    compared = compare(pair, level=sampling.level, n_boot=n_boot, seed=seed, progress=progress)
+    # Holm's method corrects the p-values over all scores to check together
+    differences = correct_p(d for d in compared.differences if d.score in scores)
+    tests = {test.score: test for test in differences if not math.isnan(test.p)}
+    n_tests, n_images = len(tests), len(pair[0].records)
+    if untested := [test.score for test in differences if math.isnan(test.p)]:
+        notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
+    least = least_p(n_images, n_boot, n_tests)  # the smallest that is possible after correction
+    if n_tests and least >= alpha:
+        tests = {}
+        notes.append(
+            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
+            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
+        )
+    return _DropTests(tests, n_tests, alpha)
+
+
 def _notes_on_tolerances(checks: Sequence[Check]) -> list[str]:
-    """Return a line about the tolerances that no drop exceeds, such as 5 where 5% was meant."""
+    """Return a line about the tolerances that no drop exceeds, such as 5 where 5% was meant.
+
+    A score from 0 to 1 of which higher is better cannot fall by more than the baseline's value. The
+    default tolerance is not reported: it is that wide only because the baseline's score is near 0.
+    """
     wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
     unfailing = [score for score in wide if not score_names.lower_is_better(score)]
     if not unfailing:
@@ -404,11 +433,13 @@ def _check_slices(
     sampling: Sampling | None,
     known_notes: Collection[str],
 ) -> GateResult:
-    """Check the scores of a run against a baseline run within each slice, as `_check_images` does.
+    """Check the scores of a run against a baseline run within each slice (group of images).
 
-    The slices are the groups of images in the column `by`. If `sampling` is given, a drop must be
-    significant after Bonferroni's correction over the slices. Scores that the baseline lacks in a
-    slice are not checked there. Notes in `known_notes`, which concern all images, are not repeated.
+    Within a slice, `_check_images` checks as on all images. The slices are the groups in the column
+    `by`. If `sampling` is given, a drop must be significant after Bonferroni's correction over the
+    slices. Scores that are undefined for the baseline in a slice, such as those of a class without
+    an object there, are not checked there. Notes that are already in `known_notes`, those on all
+    images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices

@@ -268,9 +268,11 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
+    # The same id with the same fingerprint of its annotations (`truth`; "" if unknown) is one image
     images = Counter((r.image_id, r.truth) for run in runs for r in run.records if r.truth)
     n_repeated = sum(n > 1 for n in images.values())
-    note = Spread.SD.note.replace("runs", "splits")  # "Mean ± standard deviation over runs ..."
+    # "Mean ± standard deviation over splits (number of splits)."
+    note = Spread.SD.note.replace("runs", "splits")
     note += " Pooled: the counts of all images are summed"
     if n_repeated:
         note += f"; {counted(n_repeated, 'image')} in several splits count in each"
@@ -280,7 +282,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         [Field("scores", "Scores"), *fields],
         [means, pooled_row],
         caption=f"protocol {first.described}",
-        reading=pooled.read_as,
+        reading=pooled.read_as,  # a line on how the files were interpreted
         notes=[f"{note}."],
     )
     return Splits(table, pooled)
@@ -296,17 +298,19 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     if lacking := [run.name for run in runs if not run.records]:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
+    # Names of the splits; `as_runs` makes those of runs in different folders distinct
     labels = [run.name for run in as_runs(runs)]
     # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
     records = []
     for run, label in zip(runs, labels, strict=True):
-        for difference in comparability(first, run):
+        for difference in comparability(first, run):  # the images may differ, settings may not
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
         names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
         if names != expected:
             raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
+    # Of the provenance, only the kind of predictions holds for all splits: folders and dates differ
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     return Evaluation(first.protocol, name or first.name, records, origin)

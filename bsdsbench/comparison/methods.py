@@ -97,28 +97,30 @@ class MethodComparison(ComparedScores):
             intervals.append([name, *(Estimate(i.value, i.low, i.high) for i in ends)])
         fields = list(map(score_field, scores))
         images = counted(self.n_images, "image")
-        unranked = [METHOD, *(replace(field, higher_is_better=None) for field in fields)]
         title = f"Means over runs with {self.percent} intervals"
+        # The table of means, above, already marks the best of each column
+        unranked = [METHOD, *(replace(field, higher_is_better=None) for field in fields)]
         tables = [
             Table(
                 "methods",
                 "Scores of methods",
                 [METHOD, *fields],
                 means,
-                notes=[spread.note, *notes],
-                sentence=f"Scores on {images}: {spread.words}",
+                notes=[spread.note, *notes],  # "Mean ± standard deviation over runs ..."
+                sentence=f"Scores on {images}: {spread.words}",  # the caption in LaTeX
             ),
+            # `aside`: not in `summary` and notebooks
             Table("intervals", title, unranked, intervals, notes=notes, aside=True),
         ]
         if len(self.methods) > 1:
-            shown = [d for d in self.differences if d.score in scores]
-            differences: list[list[Cell]] = [
-                [d.a, d.b, heading(d.score), *difference_cells(d, self.level)] for d in shown
-            ]
-            notes = [holm_note(self.level, scores), *notes]
-            fields = difference_fields(self.percent)
-            below: Any = {"notes": notes, "n_labels": 3}
-            tables.append(Table("differences", "Differences", fields, differences, **below))
+            differences: list[list[Cell]] = []
+            for d in self.differences:
+                if d.score in scores:
+                    row = [d.a, d.b, heading(d.score), *difference_cells(d, self.level)]
+                    differences.append(row)
+            below: Any = {"notes": [holm_note(self.level, scores), *notes], "n_labels": 3}
+            columns = difference_fields(self.percent)  # the methods A and B, score, A - B, p ...
+            tables.append(Table("differences", "Differences", columns, differences, **below))
         samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
         caption = f"{images}{clusters_phrase(self)}, {samples}. Protocol: {self.protocol}"
         return [replace(table, caption=caption, reading=self.reading) for table in tables]
@@ -134,7 +136,7 @@ class MethodComparison(ComparedScores):
         """Return the comparison as a dict for JSON. Undefined and infinite numbers become None."""
         scores = []
         for interval in self.intervals:
-            method, score = interval.run, interval.score  # `run` is the name of what is compared
+            method, score = interval.run, interval.score  # `run`: name of the run, here the method
             of_runs = self.of_runs[method, score]
             row = {"method": method, "score": score, "mean": interval.value, "sd": of_runs.sd}
             row |= {"runs": of_runs.values, "low": interval.low, "high": interval.high}
@@ -151,6 +153,8 @@ class MethodComparison(ComparedScores):
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
         }
+        # `cluster` is the column whose groups were drawn ("": images), and `reading` the line on
+        # how the prediction files were interpreted
         settings = "n_images", "cluster", "n_clusters", "n_boot", "seed", "level", "protocol"
         for name in (*settings, "reading", "notes", "left_out"):
             mapping[name] = getattr(self, name)
@@ -206,8 +210,9 @@ def compare_methods(
         if not isinstance(method, Method):
             fix = "bb.Method(NAME, [RUN, ...])"
             raise DataError(f"methods: {kind_of_value(method)}, expected a Method", fix=fix)
-    methods = [method.in_order() for method in given]
+    methods = [method.in_order() for method in given]  # with their runs sorted by seed
     refuse_equal_names("methods", [method.name for method in methods])
+    # The runs of all methods, method by method, with the images that all of them have
     runs, notes = comparable(as_runs(all_runs(methods), None, groups, group_by), common, force)
     sampling = settings.for_images_of(runs, cluster)
     metrics = shared_metrics(runs)
@@ -219,20 +224,21 @@ def compare_methods(
     n_runs = {method.name: method.n_runs for method in methods}
     compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
     left_out = {}
-    # `comparable` may have dropped images from the runs, which are then in their `left_out`
+    # `comparable` may have dropped images that another run lacks, and gives this as the reason. An
+    # image that a run of the method itself left out keeps the reason of this run
     for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
-        if restricted.left_out:  # the method's own reasons take precedence
+        if restricted.left_out:
             left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
         methods=tuple(methods),
         of_runs=compared.of_runs,
         intervals=tuple(compared.intervals),
-        differences=tuple(correct_families(compared.differences)),
+        differences=tuple(correct_families(compared.differences)),  # Holm, over all pairs
         paired=paired,
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
         shown=tuple(default_scores(runs[0], compared.fields["scores"])),
         left_out=left_out,
-        **compared.fields,
+        **compared.fields,  # names, scores, ranks, n_images, the settings, protocol ...
     )
 
 
@@ -247,9 +253,9 @@ def _variance_notes(
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
     few = [name for name, n in n_runs.items() if n < LEAST_RUNS]
-    has_several = len(single) < len(methods)
+    has_several = len(single) < len(methods)  # any method with several runs
     notes = []
-    if has_several:
+    if has_several:  # each sample draws images, and independently of these, runs
         notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")
     if single:
         notes.append(f"{', '.join(single)}: one run each, so the interval covers {units} only")
@@ -258,6 +264,7 @@ def _variance_notes(
     for a, b in sorted(paired):
         n = n_runs[a]
         if n >= LEAST_RUNS:
+            # Of the 2^n ways to exchange them, at least the observed one and its opposite count
             source = "same seeds, so the p-value comes from exchanging the two runs of each seed"
             notes.append(f"{a}, {b}: {source} (with {n} seeds it is at least {2 / 2**n:.3g})")
     return notes
@@ -289,16 +296,16 @@ def means_table(
             metric, _, key = score.partition(".")
             cell = value_at(published.scores_by_metric.get(metric, {}), key)
             if key in published.marks and cell is not None:
-                # Such as the name of another AP rule; "" is not printed. A marked score is never
-                # shown as the best of its column
+                # Marks are by the key alone, and hold for any metric: "ap" -> the name of another
+                # AP rule. "" is not printed. A marked score is never the best of its column
                 mark = published.marks[key]
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             row.append(cell)
         rows.append(row)
     runs = all_runs(methods)
-    footer: Any = table_footer(runs)
-    footer["notes"] = [spread.note, *footer["notes"], *notes]
-    footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"
+    footer: Any = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
+    footer["notes"] = [spread.note, *footer["notes"], *notes]  # "Mean ± standard deviation ..."
+    footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"  # caption in LaTeX
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
 

@@ -120,13 +120,13 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
     for key, published in published_results().items():
         scores = published.scores().get(metric, {})
         agrees = bool(targets)
-        for name, target in targets.items():
-            value = scores.get(name)
-            # Agrees after rounding to the digits of the target. None never agrees
-            most = rounding_error(target) * (1 + 1e-9)  # half a unit, despite rounding errors
+        for score, target in targets.items():
+            value = scores.get(score)  # None, which never agrees, if it was not published
+            # Half a unit in the last digit of the target: 0.0005 for "0.788". 1e-9 for rounding
+            most = rounding_error(target) * (1 + 1e-9)
             agrees &= isinstance(value, int | float) and abs(value - float(target)) <= most
         if agrees:
-            image_set = published.tasks[0].partition("/")[0] if published.tasks else ""
+            image_set = published.tasks[0].partition("/")[0] if published.tasks else ""  # of SET/..
             rule = f"AP rule {published.ap_rule}" if published.ap_rule else ""
             details = filter(None, (key, image_set, rule, published.note))
             descriptions.append(f"{published.name} ({'; '.join(details)})")
@@ -196,9 +196,10 @@ def labelled_runs(
     """Return the runs, renamed as `labels` says: a dict from key to new name.
 
     A key is the name of a run, its folder as in `given`, or the last component of that folder. It
-    may also be the key of one of the `published` results, which changes no run. Raises DataError if
-    a key is none of these.
+    may also be the key of one of the `published` results, which changes no run: `published_beside`
+    renames these. Raises DataError if a key is none of these.
     """
+    # Published results are requested in any case ("HED"), but are labelled by their stored keys
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
     for source, run in zip(given, runs, strict=True):  # a source is a folder or an Evaluation
@@ -242,8 +243,8 @@ def published_beside(
     """Build table rows of published results, to be shown next to the rows of runs.
 
     `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
-    An AP is marked with its rule (or "unknown"), unless all runs use the same rule. A marked score
-    is never shown as the best of its column.
+    A mark is text after a score; a score with a mark, even if this is "", is never shown as the
+    best of its column. An AP is marked with its rule (or "unknown"), unless all runs use this rule.
 
     If `force` is True, results that are not comparable with a run are included: their labels name
     the data set, all of their scores are marked, and a note gives the reason.
@@ -255,16 +256,16 @@ def published_beside(
     rows: list[ExtraRow] = []
     run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
-        # Why the result, whose task is "SET/METRIC", is not comparable with a run; "" if it is
-        reasons = {run.name: why_not_beside(run, published.tasks[0]) for run in runs}
+        task = published.tasks[0]  # SET/METRIC; the tasks of further metrics have the same set
+        # Why the result is not comparable with a run; "" if it is
+        reasons = {run.name: why_not_beside(run, task) for run in runs}
         for run_name, reason in reasons.items():
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
         label = published.label
         marks: dict[str, str] = {}  # key of a score -> text printed after it
         if any(reasons.values()):
-            data_set = published.tasks[0].partition("/")[0]
-            label += f" [{data_set}]"
+            label += f" [{task.partition('/')[0]}]"  # the data set
             for metric in published.scores():
                 for column in registry.get(metric).columns:
                     if column.score:
@@ -276,5 +277,6 @@ def published_beside(
         f"{', '.join(dict.fromkeys(names))}: {reason}"
         for reason, names in run_names_by_reason.items()
     ]
+    # Raises unless there is no problem or `force` is True; the error says that force "shows them"
     refuse_unless_forced(problems, force, "such rows are not comparable", "shows them")
     return PublishedRows(rows, [f"{problem}; they are not comparable." for problem in problems])
