@@ -270,10 +270,9 @@ def _compare_images(
         if scores_without:
             difference = a.values[first_score] - b.values[first_score]  # a - b, on all images
             without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
-            # (number of units,): positive if a - b is larger with the unit than without it
-            influence_of_unit = difference - without
+            influence_of_unit = difference - without  # positive if the unit makes a - b larger
             influence = influence_of_unit[units]  # (N,): that of a cluster, for each of its images
-        # `run` is the Evaluation of the sampled run: {image id: {key of a score: value}}
+        # Image id -> key of a score -> value
         values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
         key = registry.get(metric).image_columns[0].key
         effects = []
@@ -330,8 +329,7 @@ def compare_sampled(
     remaining = iter(runs)
     methods = []
     for name, n in n_runs.items():
-        # The same seed: methods with equal numbers of runs draw the same ones, so that the two runs
-        # of a seed are drawn together if the methods are paired
+        # Methods of n runs all draw the same ones: those of a seed together, if they are paired
         times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)  # (B, n)
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
     # Scores that all runs have: error classes, for example, have some only where they were counted
@@ -346,8 +344,7 @@ def compare_sampled(
             value = of_runs[method.name, score].mean
             # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
             by_run, times_drawn = method.in_samples(score), method.times_drawn
-            # `values` (B,) of the method in samples of images and runs; n images, or clusters
-            means = _draw_means(by_run, times_drawn, n_units=sampling.n)
+            means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
             low, high = means.interval(sampling.level)
             intervals.append(Interval(method.name, score, value, low, high))
             draws[method.name], to_rank[method.name] = means, (value, means.values)
@@ -465,8 +462,8 @@ def _difference(
         p = significance.sign_flip_p(differences, sampling.seed)
     else:
         p = significance.p_value(draws.values, draws.n_effective)
-    # The smallest true difference that would be significant with probability 0.8
+    # The smallest difference that would be significant with probability 0.8
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
     low, high = draws.interval(sampling.level)
-    # `correct_families` replaces `p_holm`, when the differences of all pairs are known
+    # Holm's correction, which replaces `p_holm`, needs the differences of all pairs
     return ScoreDifference(a.name, b.name, score, value, low, high, p, p_holm=p, least=least)

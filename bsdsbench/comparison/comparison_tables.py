@@ -190,10 +190,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
 def _letters_and_starts(
     compared: Comparison, key_of_score: Mapping[str, str], has_parts: bool
 ) -> list[str | Note]:
-    """Return the notes on a table of scores that explain its letters and the curves of its APs.
-
-    If several runs are compared, the first says what a shared letter means. The others concern APs
-    of precision-recall curves that start above recall 0. APs with the same text share a note.
+    """Return notes on what a shared letter means, and on APs whose curve starts above recall 0.
 
     key_of_score : full name of a score -> key of its column in the table
     has_parts : True if the scores are those of parts, such as classes

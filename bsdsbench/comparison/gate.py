@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -280,8 +280,7 @@ def check(
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    # The scores to check. `_with_full_names` expands short names ("ods"), and raises for a name
-    # that is no score
+    # The scores to check; short names ("ods") are expanded, and a name that is no score raises
     gated = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
     if not gated:  # neither names any: all overall scores, and those of parts that tables show
         shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
@@ -334,17 +333,30 @@ def _check_images(
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
-    A score without a p-value is decided by tolerance alone. Notes say which those are, and list the
-    scores that are means over different numbers of values in the two runs.
+    The tolerance alone also decides if no drop could be significant, for example because there are
+    few images; a note then says so. Another note lists scores that are means over different numbers
+    of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
-    tests, n_tests, alpha = _DropTests({}, 0, 1.0)
+    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
+    n_tests = 0
     if sampling and metrics and tolerances:
-        pair = [replace(run, name="now"), baseline_run]  # `compare` refuses runs of equal names
-        tests, n_tests, alpha = _test_drops(pair, tolerances, sampling, progress, notes)
+        differences = _corrected_differences(run, baseline_run, tolerances, sampling, progress)
+        tests = {test.score: test for test in differences if not math.isnan(test.p)}
+        n_tests, n_images = len(tests), len(run.records)
+        if untested := [test.score for test in differences if math.isnan(test.p)]:
+            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
+        # The smallest p-value that is possible after correction
+        least = least_p(n_images, sampling.n_boot, n_tests)
+        if n_tests and least >= 1 - sampling.level:  # otherwise every score would pass
+            tests = {}
+            notes.append(
+                f"no drop can be significant: with {n_tests} scores, {n_images} images and "
+                f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
+            )
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -353,8 +365,10 @@ def _check_images(
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)  # "5%" of 0.8 is 0.04
+        # Without a test, as for an equal error rate, which cannot be resampled, tolerance decides
         test = tests.get(score)
-        has_failed = drop > allowed_drop and (test is None or test.p_holm < alpha)
+        is_real = test is None or sampling is None or test.p_holm < 1 - sampling.level
+        has_failed = drop > allowed_drop and is_real
         checked = Check(
             score=score,
             baseline=before,
@@ -370,53 +384,26 @@ def _check_images(
     return GateResult(run.name, tuple(checks), (*notes, *_notes_on_tolerances(checks)))
 
 
-class _DropTests(NamedTuple):
-    """The significance tests of the drops of scores."""
-
-    by_score: dict[str, ScoreDifference]  # with corrected p-values; {} if tolerance alone decides
-    n_tests: int  # the number of scores that were corrected together
-    alpha: float  # a drop is significant if its corrected p-value is below this
-
-
-def _test_drops(
-    pair: Sequence[Evaluation],
+def _corrected_differences(
+    run: Evaluation,
+    baseline_run: Evaluation,
     scores: Collection[str],
     sampling: Sampling,
     progress: Progress | None,
-    notes: list[str],
-) -> _DropTests:
-    """Test whether the `scores` of the two runs of a pair differ, in a paired bootstrap.
-
-    Scores without a p-value are left out: they are undefined in some samples, or cannot be
-    resampled, as an equal error rate. All are left out if no difference could be significant, for
-    example because there are few images; otherwise every score would pass. Notes that say so are
-    appended to `notes`.
-    """
-    alpha = 1 - sampling.level
-    n_boot, seed = sampling.n_boot, sampling.seed
-    compared = compare(pair, level=sampling.level, n_boot=n_boot, seed=seed, progress=progress)
-    # Holm's method corrects the p-values over all scores to check together
-    differences = correct_p(d for d in compared.differences if d.score in scores)
-    tests = {test.score: test for test in differences if not math.isnan(test.p)}
-    n_tests, n_images = len(tests), len(pair[0].records)
-    if untested := [test.score for test in differences if math.isnan(test.p)]:
-        notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-    least = least_p(n_images, n_boot, n_tests)  # the smallest that is possible after correction
-    if n_tests and least >= alpha:
-        tests = {}
-        notes.append(
-            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
-            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-        )
-    return _DropTests(tests, n_tests, alpha)
+) -> list[ScoreDifference]:
+    """Compare the two runs, and correct the p-values of all `scores` together by Holm's method."""
+    pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
+    settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
+    compared = compare(pair, **settings, progress=progress)
+    return correct_p(d for d in compared.differences if d.score in scores)
 
 
 def _notes_on_tolerances(checks: Sequence[Check]) -> list[str]:
     """Return a line about the tolerances that no drop exceeds, such as 5 where 5% was meant.
 
-    A score from 0 to 1 of which higher is better cannot fall by more than the baseline's value. The
-    default tolerance is not reported: it is that wide only because the baseline's score is near 0.
+    A score of which higher is better cannot fall by more than its value in the baseline.
     """
+    # The default tolerance is as wide only for a baseline near 0, which is no mistake of the user
     wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
     unfailing = [score for score in wide if not score_names.lower_is_better(score)]
     if not unfailing:
@@ -437,9 +424,8 @@ def _check_slices(
 
     Within a slice, `_check_images` checks as on all images. The slices are the groups in the column
     `by`. If `sampling` is given, a drop must be significant after Bonferroni's correction over the
-    slices. Scores that are undefined for the baseline in a slice, such as those of a class without
-    an object there, are not checked there. Notes that are already in `known_notes`, those on all
-    images, are not repeated.
+    slices. Scores that are undefined for the baseline in a slice, as of a class without an object,
+    are not checked there. Notes in `known_notes`, those on all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices

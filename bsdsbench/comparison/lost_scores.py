@@ -135,8 +135,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
     and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
     (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
-    that are matched. `ERROR_CLASSES` lists the classes of missed, of false, and of annotated
-    pixels, as they are named in tables and in scores.
+    that are matched.
 
     `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
     the column.

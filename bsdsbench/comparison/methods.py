@@ -218,7 +218,8 @@ def compare_methods(
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    # Two methods are paired if they have the same seeds, all distinct, and more than one run
+    # Two methods are paired if they have the same seeds, all distinct, and more than one run: the
+    # runs are sorted, so that those with the same index have the same seed
     same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     paired = frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
     n_runs = {method.name: method.n_runs for method in methods}

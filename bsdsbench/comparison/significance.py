@@ -84,8 +84,7 @@ def p_value(draws: F8, n_images: float) -> float:
     n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())  # draws of 0 are in both
     share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # + 1 so that p is never 0
     z = ndtri(share)  # -|difference| / standard error if draws are normal; at most 0
-    # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n. With the
-    # larger, right standard error, the score is closer to 0
+    # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n
     shrink = np.sqrt((n_images - 1) / n_images)
     return float(2 * stdtr(n_images - 1, z * shrink))  # `stdtr` is the distribution function of t
 
@@ -129,17 +128,15 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
-    uncorrected p-value is below 1 - level. The usual formula is (z of 1 - alpha/2 + z of the power)
-    times the standard error, (1.96 + 0.84) SE for many images. For few images, both z-scores are
-    larger, as those of the ends of an interval are. `n_images` is the number of images or clusters,
-    or an effective number, which need not be an integer.
-
-    Returns NaN if any draw is NaN, if there are fewer than two draws, or if all are of one image.
+    uncorrected p-value is below 1 - level. The formula is the usual one, (1.96 + 0.84) times the
+    standard error if there are many images; for few, both z-scores are larger. `n_images`, also of
+    clusters, may be an effective number, which need not be an integer. Returns NaN if any draw is
+    NaN, if there are fewer than two draws, or if all are of one image.
     """
     if draws.size < 2 or _is_one_image(draws, n_images):
         return math.nan
-    # The upper end of an interval at level 0.95 has the z-score of the quantile 0.975. For that of
-    # the quantile 0.8 (POWER), the level is 0.6: a share of 0.2 lies below, and 0.2 above
+    # The upper end of an interval at level 0.95 has the z-score of the quantile 0.975; the end at
+    # level 0.6 has that of the quantile 0.8 (POWER)
     _, z_level = _z_scores_of_ends(level, n_images)
     _, z_power = _z_scores_of_ends(2 * POWER - 1, n_images)
     return float((z_level + z_power) * draws.std(ddof=1))
@@ -157,8 +154,7 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
     With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
     few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
-    little. `n_images` is the number of images or clusters, or an effective number, which need not
-    be an integer.
+    little. `n_images`, also of clusters, may be an effective number, which need not be an integer.
 
     NaN draws are ignored. If the share of defined draws is below `level`, or if all draws are of
     one image (`n_images` is below 2, and the draws are equal), both ends are NaN.

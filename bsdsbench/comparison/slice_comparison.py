@@ -10,7 +10,7 @@ import attrs
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ComparedScores, Comparison, correct_p
-from bsdsbench.comparison.comparison_tables import difference_cells, difference_fields, heading
+from bsdsbench.comparison.comparison_tables import difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
     MethodComparison,
@@ -53,8 +53,8 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     for name in groups.names:
         slices[name] = []
         for run in evaluations:
-            # Images that the run left out (no prediction, empty ground truth, failed) have no
-            # record, so their slice is unknown: no slice lists them
+            # Images that the run left out (no prediction, empty ground truth, failed) are listed in
+            # these three fields, but have no record, so their slice is unknown: no slice lists them
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if slice_of_image.get(r.image_id) == name]
             slices[name].append(replace(run, records=records, failed={}, provenance=origin))
@@ -123,7 +123,8 @@ def means_by_slice(
         for method in replace_runs(methods, slice_runs):
             means = mean_cells(method, scores, spread)
             rows.append([method.name, name, len(slice_runs[0].records), *means])
-    fields = [table.columns[0], Field("slice", group_column), IMAGE_COUNT, *table.columns[1:]]
+    method_field, *score_fields = table.columns
+    fields = [method_field, Field("slice", group_column), IMAGE_COUNT, *score_fields]
     return replace(
         table,
         key=f"methods-by-{group_column}",
@@ -131,7 +132,7 @@ def means_by_slice(
         # Slices do not compete with each other, so no row is marked as best
         columns=[replace(field, higher_is_better=None) for field in fields],
         rows=rows,
-        n_labels=2,
+        n_labels=2,  # the method and the slice name a row
     )
 
 
@@ -139,9 +140,9 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     """Return one table of the comparisons within all slices: the differences between runs.
 
     `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
-    that defines the slices. There is one row for each score, slice and pair of runs. For each
-    score, Holm's method corrects the p-values of all pairs and slices together. If there is only
-    one run, the table has its scores with intervals instead.
+    that defines the slices. There is one row for each slice, pair of runs, and score that the
+    comparisons show in tables. For each score, Holm's method corrects the p-values of all pairs and
+    slices together. If there is only one run, the table has its scores with intervals instead.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
@@ -152,7 +153,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         for name, compared in comparisons.items():
             for score in compared.scores_shown:
                 interval = compared.interval_of(compared.names[0], score)
-                value = Estimate(interval.value, interval.low, interval.high, comparable=False)
+                value = Estimate(interval.value, interval.low, interval.high)
                 rows.append([name, compared.n_images, heading(score), value])
         value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
         fields = [*slice_fields, Field("score", "Score"), value_field]
@@ -162,15 +163,16 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         of_slices = []  # (name of a slice, difference), one entry per slice and pair of runs
         for name, compared in comparisons.items():
             of_slices += [(name, d) for d in compared.differences if d.score == score]
-        corrected = correct_p(difference for _, difference in of_slices)
+        corrected = correct_p(difference for _, difference in of_slices)  # by Holm's method
         for (name, _), d in zip(of_slices, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
-            _, p, p_holm, _ = difference_cells(d, first.level)
-            rows.append([*labels, Estimate(d.value, d.low, d.high), p, p_holm])
-    # Without the last column, the smallest detectable difference
+            p_holm = Estimate(d.p_holm, mark="*" if d.significant(first.level) else "")
+            rows.append([*labels, Estimate(d.value, d.low, d.high), d.p, p_holm])
+    # The last column, the smallest detectable difference, is not shown
     a, b, score_field, difference_field, p_field, p_holm_field, _ = difference_fields(first.percent)
-    fields = [a, b, score_field, *slice_fields]
-    fields += [replace(difference_field, short=""), p_field, p_holm_field]
+    # Without its short heading "A - B", the difference is headed "A - B [95 % interval]" everywhere
+    difference_field = replace(difference_field, short="")
+    fields = [a, b, score_field, *slice_fields, difference_field, p_field, p_holm_field]
     correction = "Holm's correction over the pairs and slices of each score"
     star_note = f"* significant at {1 - first.level:.2g} after {correction}."
     title = f"Differences by {column}"

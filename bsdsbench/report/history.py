@@ -122,7 +122,7 @@ def plot_history(
         raise DataError(f"{run_names}: every score is undefined, expected one to draw")
     scores_of_runs = [flat_scores(run) for run in runs]
     with style.style(look, path is not None):
-        ax = style.new_axes(3.4, 1.35)
+        ax = style.new_axes(height=3.4, ratio=1.35)  # inches, width / height
         for name in names:
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
             line: Any = {"marker": "o", "markersize": 4, **style.next_style(ax)}
@@ -131,6 +131,7 @@ def plot_history(
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
         widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
         rotation: Any = {}  # labels that would overlap are slanted
+        # 0.8 font sizes are more than the mean width of letters: names in capitals fit too
         if sum(widths) > style.letters_in(figure.get_size_inches()[0], letter_width=0.8):
             rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
@@ -139,7 +140,7 @@ def plot_history(
         else:
             ax.set_ylabel(heading(names[0]), parse_math=False)
         signatures = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-        style.figure_notes[figure] = "\n".join(signatures)
+        style.figure_notes[figure] = "\n".join(signatures)  # for the metadata of the file
         return style.save(figure, path)
 
 

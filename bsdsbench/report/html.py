@@ -173,9 +173,11 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Prepare the content that needs neither pictures nor a comparison of the runs.
+        """Prepare the content of a report that needs neither pictures nor a comparison of the runs.
 
+        title : the heading; default: the names of the runs
         published : keys of published results to show beside the runs, renamed by `labels`
+        force : True to show them even if they were computed on other images, instead of raising
         by, cluster : columns that group the images, for tables of groups and for intervals
         """
         self.by = by
@@ -184,7 +186,7 @@ class Page:
         self.title = title or listed([run.name for run in runs])
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
-        self.table = build_image_table(runs)
+        self.table = build_image_table(runs)  # `rows`: image id -> scores of the image in all runs
         self.ids = list(self.table.rows)
         self.sources: dict[str, Sources] = {}
         self.runs_with_folders = set[str]()
@@ -230,12 +232,14 @@ class Page:
             image would take the pictures beyond BUDGET characters; at least one image is drawn
         progress : called after each image with (images done, images to draw, image id)
         """
+        # `main_scores`: for each run, image id -> the first score of its first metric
         ids = by_interest(self.ids, self.table.main_scores) if self.sources else []
         ids = ids[: None if full else MOST]
         n_characters = 0
         reasons_by_run: dict[str, list[str]] = {}
         pool = ThreadPoolExecutor(available_cores())
         try:
+            # full=False here: pictures in a page are reduced in size, however many images it has
             drawn = pool.map(ImagePictures(self.runs, self.sources, full=False), ids)
             for done, (image_id, made) in enumerate(zip(ids, drawn, strict=True), 1):
                 for run, error in made.failures:
@@ -251,7 +255,7 @@ class Page:
                 self.pictures[self.ids.index(image_id)] = made.pictures
                 if progress:
                     progress(done, len(ids), image_id)
-        finally:  # images that were not started are not drawn
+        finally:  # images that were not started are not drawn, and the page does not need the rest
             pool.shutdown(wait=False, cancel_futures=True)
         for name, reasons in reasons_by_run.items():
             others = f" (and {len(reasons) - 1} more images)" if len(reasons) > 1 else ""
@@ -262,14 +266,14 @@ class Page:
     ) -> str:
         """Return the page as HTML.
 
-        compared : a function that returns the comparison of the runs. If it raises DataError, the
-            page has a note instead of the verdict and the intervals
+        compared : a function that computes the comparison of the runs, or waits for it. If it
+            raises DataError, the page has a note instead of the verdict and the intervals
         n_boot, seed : the number of bootstrap samples and the random seed, for the intervals of
             the score that each error class costs
         served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs
-        # The runs that counted classes of errors, and the score that each class costs them
+        # The runs that counted classes of errors, and the ODS that each class costs them
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
         slices_by_column = {  # for each run, its scores on each slice (group of images)
@@ -286,7 +290,8 @@ class Page:
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
-        # Removes those of `compared_tables` whose intervals the score tables show
+        # The tables of scores with intervals repeat these: `add_interval_notes` moves their notes
+        # to `tables`, and removes them from `compared_tables`. Those of differences remain
         add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
@@ -294,9 +299,12 @@ class Page:
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
         tables += compared_tables.values()
+        # Images with a picture of the ground truth; others have only the reason why it is missing
         n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         if served and self.sources:
             n_pictures = len(self.ids)  # the server can draw every image
+        # If a metric matches boundaries (`has_errors`), the legend adds "by an annotator"
+        drawn_metrics = [metric for run in runs if (metric := drawn_metric(run)) is not None]
         return _fill_template(
             title=self.title,
             facts=_facts(runs),
@@ -308,7 +316,7 @@ class Page:
             slice_plots=[slice_plot(runs, slices) for slices in slices_by_column.values()],
             n_images=len(self.ids),
             several=len(runs) > 1,
-            annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
+            annotators=any(metric.has_errors for metric in drawn_metrics),
             data=_script_json(self._script_data(tables, served)),
             served=served,
             n_pictures=n_pictures,
@@ -318,14 +326,16 @@ class Page:
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data for the page's scripts, as a JSON-serializable dict."""
         curves = curves_data(self.runs, self.published_curves)
-        # Human performance is shown if all runs are comparable with it, on the BSDS500 test set
+        # Human performance is shown if no run has a reason why results of the task of the BSDS500
+        # test set are not comparable with it
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
             "runs": curves[: len(self.runs)],
             "published": curves[len(self.runs) :],
             "human": [*HUMAN_POINT] if is_human_task else None,  # recall and precision
             "columns": self.table.columns,
-            "images": list(self.table.rows.values()),
+            "images": list(self.table.rows.values()),  # a dict each: id, scores, thumbnail
+            # For the filter: {"label": "scene: indoor", "ids": of its images} ...
             "groups": image_groups(self.runs, self.by, self.table.rows),
             "csv": {table.key: to_csv(table) for table in tables},
             # The color of each pixel class; class 0 is not drawn

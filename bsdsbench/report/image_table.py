@@ -52,20 +52,20 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
             # Column -> image id -> number, with the counts of false and missed pixels last
             scores = _usual_scores(run, metric) | _wrong_pixels(run, metric)
             for k, (column, values) in enumerate(scores.items()):
-                ids |= dict.fromkeys(values)
+                ids |= dict.fromkeys(values)  # official tables have images without a record
                 numbers = {i: round(v, 5) for i, v in values.items() if not np.isnan(v)}
                 if not numbers and k > 0:
                     continue
                 is_main = metric == run.metrics[0] and k == 0
                 shown = {"label": column.heading, "run": run_number, "main": is_main}
-                columns.append({**shown, "whole": column.digits == 0})
+                columns.append({**shown, "whole": column.digits == 0})  # True for integers
                 numbers_of_columns.append(numbers)
                 if is_main:
                     main_scores.append(numbers)
     if len(runs) == len(main_scores) == 2:  # both runs have a metric
         a, b = main_scores
         label = f"{columns[0]['label']} difference"
-        columns.append({"label": label, "run": _DIFFERENCE, "main": True})
+        columns.append({"label": label, "run": _DIFFERENCE, "main": True})  # -1, not a run
         numbers_of_columns.append({i: round(a[i] - b[i], 5) for i in a if i in b})
     rows = {i: {"id": i, "values": [numbers.get(i) for numbers in numbers_of_columns]} for i in ids}
     return ImageTable(columns, rows, main_scores)
@@ -75,12 +75,13 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     """Return the per-image scores of a metric that the table shows: {column: {image id: number}}.
 
     These are the scores that the metric shows by default and, if the run has at most _MAX_CLASSES
-    classes, the first of these for each class. If the metric has no default, or if the run was read
-    from official result files, they are all scores of whole images.
+    classes, the first default score of a class (such as its Dice) for each class. If the metric has
+    no default, or if the run was read from official result files, which have no classes, they are
+    all scores of whole images.
     """
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
-    scores = run.image_scores(metric)  # image id -> key of a score -> number
+    scores = run.image_scores(metric)  # image id -> key of a score of the whole image -> number
     every_column = {}
     for column in scorer.image_columns:
         rows = {image_id: row for image_id, row in scores.items() if column.key in row}
@@ -90,8 +91,9 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     columns = {c: values for c, values in every_column.items() if c.key in usual_keys}
     # Class, "" for the whole image -> key of a score -> a number per image
     values_by_class = run.image_values(metric)
-    if len(values_by_class) <= _MAX_CLASSES:
-        class_column = next(c for c in scorer.part_columns if c.key in usual_keys)
+    class_columns = [column for column in scorer.part_columns if column.key in usual_keys]
+    if class_columns and len(values_by_class) <= _MAX_CLASSES:
+        class_column = class_columns[0]
         for class_name, values in values_by_class.items():
             if class_name and class_column.key in values:
                 key = f"{class_name}.{class_column.key}"

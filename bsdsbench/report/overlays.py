@@ -53,12 +53,14 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     """
     for name in registry.with_curve(run.metrics, run.protocol):
         metric = registry.get(name)
-        # Metrics that match boundaries can count missed and false pixels by class of error
+        # `has_errors`: it matches boundaries, and so can tell the missed pixels from the false
+        # ones, also by class of error. Other metrics with a curve need not have pixels to draw
         if metric.has_errors:
             return metric
     # The kind of the predictions, such as "soft"; if not recorded, the usual kind of the metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    # Metrics of a group read the files in the same way; the run's first metric is in the first one
+    # A group has metrics that read the files in the same way, such as the same values as void. The
+    # first one reads them as `find_sources` loads the files of the run
     first_group = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0]
     for name in run.metrics:
         metric = registry.get(name)
@@ -78,12 +80,13 @@ def pixel_steps(
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
-    has_classes = metric_with_errors(run) is not None if errors is None else errors
+    by_class = metric_with_errors(run) is not None if errors is None else errors
     try:
         if isinstance(metric, DrawsPixels):  # a metric of masks or labels
             return metric.pixel_steps(pred, gt, run.protocol, options)
-        # `count` takes a function that counts in place of its own, here one that returns the steps
-        classify = partial(pixel_classes, errors=has_classes)
+        # A metric that matches boundaries: its `count` prepares the maps and calls a function that
+        # counts, here replaced by one that returns {"steps": OverlaySteps} instead of counts
+        classify = partial(pixel_classes, errors=by_class)
         steps: OverlaySteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
         return steps
     except DataError as error:  # metrics know only arrays: name the files
@@ -177,16 +180,19 @@ def paint_image(
     part. Overlays are painted lazily. Void pixels are gray. `photo` is the background, uint8
     (H, W, 3), or None for white.
     """
-    steps = pixel_steps(pred, gt, run)  # a step is a threshold or a part
+    # The class of each pixel, such as matched or false, at every step: a threshold or a part, of
+    # which the first is all parts together
+    steps = pixel_steps(pred, gt, run)
     void = void_pixels(gt, run)  # bool (H, W), or None if all pixels count
-    opacity = OPACITY if steps.areas else 1.0  # lines hide little of the photo
+    opacity = OPACITY if steps.areas else 1.0  # without areas, only lines: they hide little
+    # Kind of overlay, such as "best" or "ods" -> its step
     for kind, k in _steps_to_paint(steps, chosen_threshold(run)).items():
         classes = steps.at(k)  # (H, W), 0 for pixels without a class
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
-        mark = steps.marks[k] if steps.marks else None
+        mark = steps.marks[k] if steps.marks else None  # where the outlines are farthest apart
         pixels = _paint(classes, photo, opacity, mark)
-        yield Painted(kind, pixels, f"{steps.measure} {steps.scores.f[k]:.3f}")
+        yield Painted(kind, pixels, f"{steps.measure} {steps.scores.f[k]:.3f}")  # "F 0.712"
 
 
 def _steps_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:

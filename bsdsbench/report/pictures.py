@@ -44,13 +44,14 @@ def _gt_pictures(
 
     "gt" is the ground truth: transparent where no annotator drew, darker where more annotators did.
     "truth" is its caption, and "size" is [width, height]. "void" shows the uncounted pixels `void`.
-    The longer side of "photo" is reduced to `side` pixels, and "thumb" is a thumbnail. Without a
-    photo, it is the ground truth, and "paper" (white background) is True. If `side` is None, the
-    photo has its full size, and there is no thumbnail.
+    The longer side of "photo" is reduced to `side` pixels, and "thumb" is a thumbnail of it.
+    Without a photo, "thumb" is the ground truth, and "paper" (it needs a white background) is True.
+    If `side` is None, the photo has its full size, and there is no thumbnail.
     """
-    shares, caption = annotated_shares(gt)
-    levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # above 0 if anyone drew the pixel
-    grays = np.linspace(190, 0, _N_LEVELS).astype(int)
+    shares, caption = annotated_shares(gt)  # (H, W), fraction of annotators who drew a pixel
+    # 0 if nobody drew the pixel, otherwise 1 to 7
+    levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)
+    grays = np.linspace(190, 0, _N_LEVELS).astype(int)  # light gray to black
     # Color of each level: (red, green, blue, opacity). Level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
     gt_url = data_url("png", png_bytes(levels, palette))
@@ -177,9 +178,10 @@ class ImagePictures:
         drawn even for runs that did not count them.
         """
         self.sources = sources
-        self.side = None if full else THUMBNAIL
-        self.effort = SERVED_EFFORT if full else EFFORT
-        self.errors = True if full else None  # argument of `pixel_steps`
+        self.side = None if full else THUMBNAIL  # longer side of photos; None: not reduced
+        self.effort = SERVED_EFFORT if full else EFFORT  # zlib level: a server must answer fast
+        # Argument of `pixel_steps`: None draws error classes only for runs that counted them
+        self.errors = True if full else None
         # (index of the run as a string, run, its records by image id), for the runs with files
         self.runs = [
             (str(number), run, {record.image_id: record for record in run.records})
@@ -190,8 +192,9 @@ class ImagePictures:
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that counted it.
 
-        The ground truth and the photo are those of the first run whose files can be loaded. Errors
-        in the files of a run are returned as failures, not raised.
+        The ground truth and the photo are those of the first run whose files can be loaded. A run
+        without a metric whose pixels can be drawn (`drawn_metric`) gets no pictures of its own.
+        Errors in the files of a run are returned as failures, not raised.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
@@ -209,6 +212,7 @@ class ImagePictures:
                 if metric is not None:
                     steps = overlays.pixel_steps(pred, gt, run, self.errors)  # classes of pixels
                     pred_url = _jpeg_url(_draw_prediction(pred, run), self.side)
+                    # A dict for JSON: the classes at every threshold as "planes", counts, ...
                     packed_steps = _pack_steps(steps, self.effort)
                     pictures["runs"][number] = {"pred": pred_url, **packed_steps}
             except DataError as error:
@@ -228,7 +232,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
 
     "planes" is the base64 text of these three arrays, compressed by zlib with the level `effort`.
     The 16-bit numbers of the first two are split into all low bytes, then all high bytes, because
-    these compress better.
+    these compress better. page/1_base.js unpacks them.
     """
     planes = []  # uint8
     for numbers in (steps.n_changes, steps.steps):
@@ -238,7 +242,9 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     # Of each of the four columns of `matches`, a list with one number per step
     matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
-    if steps.n_annotators > 1:  # a pixel is drawn once, but counted for each annotator
+    # The page counts the predicted pixels from the classes it draws, each pixel once. If several
+    # annotators are summed over, the counts are larger and have to be stored
+    if steps.n_annotators > 1:
         optional |= {"sums": [matched_pred, total_pred], "annotators": steps.n_annotators}
     if steps.parts:  # the largest error of each part: [row, col, to_row, to_col, distance] or None
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
@@ -246,13 +252,13 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         **optional,
         "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.steps.size),  # number of changes of class, summed over pixels
-        "size": steps.n_changes.shape[::-1],
+        "size": steps.n_changes.shape[::-1],  # (width, height)
         "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
         "matchedGt": matched_gt,
         "totalGt": total_gt if steps.parts else total_gt[0],  # equal at all thresholds
-        "measure": steps.measure,
+        "measure": steps.measure,  # the name of F, which the page computes with `beta2`
         "beta2": steps.beta2,
-        "best": 0 if steps.parts else steps.best,
+        "best": 0 if steps.parts else steps.best,  # the step shown first; 0 is all parts together
         # True if errors are divided into classes, such as duplicates
         "classes": bool(np.isin(steps.classes, list(ERROR_CODES.values())).any()),
         "areas": steps.areas,  # False if only lines are drawn

@@ -78,9 +78,10 @@ def curves_data(
         dash = " ".join(f"{2 * length:g}" for length in line.dashes)
         data.append({"name": name, "color": line.color, "dash": dash})
     for run, entry in zip(runs, data[: len(runs)], strict=True):
-        if run.with_curve:
+        if run.with_curve:  # names of the metrics that have a curve; the first one is plotted
             score = run.score(run.with_curve[0])
             entry |= _points_of(score.curve, score.ods)
+        # Of the metric whose pixels are drawn, for the button "ODS" below the pictures
         ods_threshold = chosen_threshold(run)
         if ods_threshold is not None:
             entry["level"] = round(ods_threshold, 5)

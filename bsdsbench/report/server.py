@@ -58,7 +58,9 @@ class ViewServer(ThreadingHTTPServer):
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
         self.ids = page.ids
-        self.maker = ImagePictures(evaluations, page.sources, full=True)  # makes them on request
+        # Makes the pictures of an image on request, in full size
+        self.maker = ImagePictures(evaluations, page.sources, full=True)
+        # `render` calls it, and uses the same samples for the intervals of error classes
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
         self.notes = page.notes  # what is missing from the page

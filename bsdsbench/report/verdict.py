@@ -75,8 +75,9 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
 
     - Notes of a table METRIC-parts, whose rows are parts such as classes, go to the score table
       with the same key.
-    - Notes and the sentence of the table "scores", which has the overall scores of all metrics, go
-      to the last other score table that has intervals.
+    - Notes of the table "scores", which has the overall scores of all metrics, go to the last other
+      score table that has intervals, as they hold for the tables before it too. So does its
+      `sentence`, "Scores with 95 % intervals from 10,000 bootstrap samples of 200 images".
     """
     notes_of_tables: list[tuple[Table, Sequence[str | Note]]] = []
     last_with_intervals = None
@@ -91,6 +92,7 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
         overall = compared.pop("scores")
         notes_of_tables.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
     for table, notes in notes_of_tables:
-        # Only the notes that are texts: `table` already has those on columns (`Note`)
+        # Only the notes that are texts. A `Note` is about single columns (curves that start late)
+        # or lists left-out images; `table`, which was made from the same runs, has these already
         added = [note for note in notes if isinstance(note, str)]
         table.notes = list(dict.fromkeys([*table.notes, *added]))

@@ -55,13 +55,14 @@ def worst_figure(
         cells = rows[image_id] = []
         for run, sources in zip(runs, sources_of_runs, strict=True):
             (record,) = (r for r in run.records if r.image_id == image_id)
+            # If the files have changed, this metric counts the image again, and must agree
             pred, gt = sources.load_of_run(run, record, overlays.drawn_metric(run))
             photo = sources.photo(image_id, gt.shape)
             if not cells:  # the first run
                 if has_photos:
                     white = np.full((*gt.shape, 3), 255, np.uint8)
                     cells.append((white if photo is None else photo, ""))
-                share = annotated_shares(gt).lines
+                share = annotated_shares(gt).lines  # (H, W), fraction of annotators who drew a line
                 # Black where all annotators drew a line, lighter (up to 190) where fewer did
                 gray = np.where(share > 0, 190 * (1 - share), 255).astype(np.uint8)
                 cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
@@ -77,27 +78,28 @@ def _values_of_images(
 
     `columns` lists scores by key or heading, or "all". "tumour.dice" is the score of one class,
     whose name then begins the heading. Default: the metric's first score and, if it has one, its
-    score at the ODS threshold.
+    score at the ODS threshold (the key AT_ODS).
     """
     table = run.per_image(metric)  # a row per image, and further rows for its classes, if any
     keys = [column.key for column in registry.get(metric).image_columns]
     chosen = columns or [key for key in keys if key in (keys[0], AT_ODS)]
+    # `select` keeps the column of one score and, for "tumour.dice", only the rows of this class
     tables = [table] if "all" in chosen else [select([table], [name])[0] for name in chosen]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
-        classes = {*cells.get("part", [None])}  # a score such as "tumour.dice" has one class
+        # The column "part", if there are classes, names the class of a row; None: the whole image
+        classes = {*cells.get("part", [None])}
         only_class = classes.pop() if len(classes) == 1 else None
         prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
-            column = replace(field, heading=prefix + field.heading)
-            if not field.format or column in values:  # text, or a score that is listed twice
+            headed = replace(field, heading=prefix + field.heading)  # such as "tumour: Dice"
+            if not field.format or headed in values:  # text, or a score that is listed twice
                 continue
-            value_of_image: dict[str, float | None] = {}
+            value_of_image = values[headed] = dict[str, float | None]()
             for image_id, value in zip(cells["image"], cells[field.key], strict=True):
                 # The first row of an image has its overall score; classes follow
                 value_of_image.setdefault(image_id, value)
-            values[column] = value_of_image
     return values
 
 
@@ -110,12 +112,15 @@ def _scores_of_methods(
 ) -> list[dict[Field, dict[str, Estimate]]]:
     """Return for each method {column: {image id: mean over its runs}} of the scores of all runs.
 
-    A mean has its `spread` beside it, and is NaN if the score is undefined in a run of the method.
+    A column is a `Field`, with the key and the heading of a score that all runs have. A mean is a
+    table cell, printed as "0.780 ± 0.004 (5)" for five runs, or as "0.780" for a single one. It is
+    NaN if the score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
     metric : the metric, by default the first one that all runs have
     columns : scores of the metric, by key or heading, or ["all"]. Default: the metric's first
         score, and its score at the ODS threshold
+    spread : what follows a mean: standard deviation, standard error, or the range of the runs
     """
     shown_metric = shared_metric(runs, metric)
     # For each run: column of a score -> image id -> score, or None if it is undefined
@@ -130,10 +135,32 @@ def _scores_of_methods(
             cells_of_fields[field] = {}
             for image_id in runs[0].image_ids:
                 numbers = [values[field].get(image_id) for values in values_of_method]
-                score = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-                cells_of_fields[field][image_id] = score.cell(spread)
+                of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
+                cells_of_fields[field][image_id] = of_runs.cell(spread)  # the mean with its spread
         scores.append(cells_of_fields)
     return scores
+
+
+def _worst_first(
+    main_scores: Sequence[Mapping[str, Estimate]], lower_is_better: bool
+) -> dict[str, float]:
+    """Sort images by their main score: {image id: score}, the worst first.
+
+    For two methods, the dict has the differences A - B, the one farthest from 0 first. Images with
+    an undefined score are left out. Equal images are in the order of their ids.
+
+    main_scores : for one or two methods, image id -> main score, for the same images
+    """
+    sign = -1 if lower_is_better else 1
+    ranking = []  # (goodness, image id, value); the worst image has the smallest goodness
+    for image_id in main_scores[0]:
+        numbers = [cells[image_id].value for cells in main_scores]
+        a, *b = np.array(numbers, np.float64).tolist()  # None becomes NaN
+        value = a - b[0] if b else a
+        goodness = -abs(value) if b else sign * value
+        if not isnan(value):
+            ranking.append((goodness, image_id, value))
+    return {image_id: value for _, image_id, value in sorted(ranking)}
 
 
 def worst_table(
@@ -173,26 +200,21 @@ def worst_table(
         if method.n_runs > 1:
             comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
     is_pair = len(methods) == 2
-    shared_runs, _ = comparable(all_runs(methods), common=True)  # with their common images only
+    # The runs of all methods, method by method, with their common images only
+    shared_runs, _ = comparable(all_runs(methods), common=True)
+    # For each method: column of a score -> image id -> cell. The first column ranks the images
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
     main_field, *_ = fields = list(scores[0])
-    # The first score ranks the images: by its value, or by its difference between two methods
-    main_cells = [cells_of_fields[main_field].values() for cells_of_fields in scores]
-    main_scores = np.array([[cell.value for cell in cells] for cells in main_cells], np.float64)
-    # (images,), NaN if the score of an image is undefined; such images are left out below
-    differences = main_scores[0] - main_scores[1] if is_pair else main_scores[0]
-    goodness = values = dict(zip(shared_runs[0].image_ids, differences.tolist(), strict=True))
-    if is_pair:  # the largest difference first
-        goodness = {image_id: -abs(value) for image_id, value in values.items()}
-    elif main_field.higher_is_better is False:  # such as an error: the largest first
-        goodness = {image_id: -value for image_id, value in values.items()}
-    defined = [image_id for image_id in goodness if not isnan(goodness[image_id])]
-    ranked = sorted(defined, key=lambda image_id: (goodness[image_id], image_id))  # worst first
+    main_scores = [cells_of_fields[main_field] for cells_of_fields in scores]
+    values = _worst_first(main_scores, lower_is_better=main_field.higher_is_better is False)
+    ranked = list(values)  # image ids
+    # Image id -> group, of the first n images of each group, group by group
     group_of = _first_of_each_group(ranked, shared_runs[0], of_each, n) if of_each else {}
-    listed = list(group_of) if of_each else ranked[:n]  # ids
+    listed = list(group_of) if of_each else ranked[:n]  # the ids of the rows
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
+    # Column -> image id -> cell
     table_columns: dict[Field, Mapping[str, Any]] = {
         Field("image", "Image"): {i: i for i in listed}
     }
@@ -235,9 +257,10 @@ def _group_columns(
     """Return a table column {image id: group} for each grouping column of the images of `run`.
 
     of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
-    group_of : image id -> group in that column; replaces the stored value
+    group_of : image id -> group in that column, of the images in the table. It is shown in place of
+        the stored value: "[0, 1024)" in place of the size 900
     """
-    grouping_column = column_of(of_each or "", run.records)
+    grouping_column = column_of(of_each or "", run.records)  # NAME
     columns = {}
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
@@ -279,9 +302,10 @@ def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[Mapping[str, str
             "Several classes have one file each, _pixels_CLASS.png. Pink pixels belong to another "
             "class or object, and are both false and missed."
         )
+    # Runs with a folder of valid masks, or with labels of void pixels
     if any(run.place("valid") or overlays.void_values(run) for run in runs):
         note += " Gray is void."
-    if any(map(metric_with_errors, runs)):
+    if any(map(metric_with_errors, runs)):  # runs that counted their errors by class
         note += (
             " From light to dark, blue is suppressed, near a false pixel, or absent; orange is a "
             "duplicate, near an annotated pixel, or background."

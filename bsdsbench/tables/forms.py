@@ -69,8 +69,8 @@ def _latex(table: Table) -> str:
     Only columns marked `paper` are printed. After the first _N_MAIN_SCORES scores, a score is left
     out if it is undefined in any row; a column is a score if its `higher_is_better` is not None.
 
-    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
-    All other lines below the table become LaTeX comments.
+    The first _MAX_NOTES short notes (up to _MAX_NOTE_CHARACTERS), and all notes marked `needed`,
+    are printed below the table. All other lines below the table become LaTeX comments.
     """
     columns = []  # indices of the printed columns
     n_scores = 0
@@ -84,11 +84,12 @@ def _latex(table: Table) -> str:
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
-        # The interval is printed below the number, at 0.8 of the font size
+        # The interval (`span`) is printed below the number, at 0.8 of the font size
         row_widths.append(sum(max(len(c.text + c.numbers.mark), 0.8 * len(c.span)) for c in row))
     gaps = 2 * len(headings)  # 2 characters between columns
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
     short_notes, needed_notes = [], []
+    # Each note, and its text, which may start with the headings of its columns
     for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
         if len(line) <= _MAX_NOTE_CHARACTERS:
             short_notes.append(line)
@@ -96,12 +97,12 @@ def _latex(table: Table) -> str:
             needed_notes.append(line)
     template = load_template("latex")
     text = template.render(
-        whole=table,
+        whole=table,  # for the comments
         table=paper_table,
         heads=headings,
         star="*" if is_wide else "",  # table* spans both columns
         notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
-        visible=visible,
+        visible=visible,  # a function that escapes unprintable characters, for the comments
     )
     return str(text)
 

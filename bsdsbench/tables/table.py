@@ -202,7 +202,7 @@ class Table:
 
     @property
     def for_people(self) -> Table:
-        """Return a copy for printing that omits number columns without any defined value.
+        """Return the table to print, without number columns that have no defined value.
 
         Notes on an omitted column say that it is not shown. Columns of p-values are kept. If the
         user chose the columns, or if no number column has a value, all columns are kept.
@@ -213,6 +213,7 @@ class Table:
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
+            # `numbers.value` is None for undefined numbers, and for text
             is_empty = all(row[k].numbers.value is None for row in self.printed_cells)
             if is_measured and is_empty:
                 heading_of_empty[column.key] = column.heading
@@ -221,8 +222,8 @@ class Table:
         if self.asked or len(heading_of_empty) in (0, n_measured):
             return self
         notes = list[str | Note]()
-        for note in self.all_notes:
-            if not note.names_columns:
+        for note in self.all_notes:  # those on rows come first
+            if not note.names_columns:  # printed without the headings of its columns
                 notes.append(note)
                 continue
             headings = [heading_of_empty[key] for key in note.columns if key in heading_of_empty]
@@ -231,6 +232,7 @@ class Table:
                 notes.append(f"- not shown, {', '.join(headings)}: {note.text}")
             if keys:
                 notes.append(replace(note, columns=keys))
+        # `notes` now includes those on rows
         return replace(self, notes=notes, row_notes=()).only(shown)
 
     @cached_property
@@ -253,7 +255,7 @@ class Table:
                 continue
             numbers_by_label: dict[Cell, list[tuple[float, PrintedCell]]] = {}
             for label, row in zip(labels, printed, strict=True):
-                value = row[k].numbers.value
+                value = row[k].numbers.value  # None if it is undefined, or if the cell is text
                 if value is not None and row[k].numbers.comparable:
                     numbers_by_label.setdefault(label, []).append((value, row[k]))
             choose_best = max if column.higher_is_better else min
@@ -261,7 +263,7 @@ class Table:
                 best, _ = choose_best(competitors, key=itemgetter(0))
                 for value, printed_cell in competitors:
                     looks_best = column.text(value) == column.text(best)
-                    printed_cell.best = len(competitors) > 1 and looks_best
+                    printed_cell.best = len(competitors) > 1 and looks_best  # a cell of `printed`
         return printed
 
     @cached_property
@@ -381,14 +383,15 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     from rich.console import Console
 
     class TableConsole(Console):
-        def on_broken_pipe(self) -> None:
-            raise  # the BrokenPipeError, where rich would exit with status 1
+        def on_broken_pipe(self) -> None:  # called in `except BrokenPipeError`
+            raise  # this error again, where rich would exit with status 1
 
-    shown_tables = [table.for_people for table in tables]
+    shown_tables = [table.for_people for table in tables]  # without columns that have no values
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = TableConsole(file=file, **settings)
     if not width:
         width = console.width if console.is_terminal else WIDTH
+    # For each table, its notes, signatures and so on; lines that tables share are printed once
     lines_by_table = lines_below_tables(shown_tables)
     for i, (table, lines) in enumerate(zip(shown_tables, lines_by_table, strict=True)):
         if i:
@@ -396,14 +399,15 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         if table.title:
             console.print(show(table.title), style="bold")
         layout = _layout(table, width)
-        for k, block in enumerate(layout.blocks):
+        for k, block in enumerate(layout.blocks):  # columns that fit side by side
             if k:
                 console.print()
             _print_block(table, layout, block, width, console)
         if lines:
             console.print()
         for line in lines:
-            if "|" in line:  # a signature is not wrapped, so that it can be copied
+            # A signature, "bsdsbench 0.2.0|thr:99|...", is not wrapped, so that it can be copied
+            if "|" in line:
                 file.write(line + "\n")
             else:
                 options: Any = {"break_long_words": False, "break_on_hyphens": False}
@@ -424,16 +428,20 @@ def _print_block(
 ) -> None:
     """Print a block of columns. Text that is too long for its column is wrapped.
 
-    Numbers are never wrapped, so lines may be longer than `width`.
+    `block` has the indices of the columns. Numbers are never wrapped, so lines may be longer than
+    `width`, by as much as the numbers and _MIN_TEXT_WIDTH characters of each text need.
     """
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    # Between two columns are a blank of each and the separator of the box, which is blank: 3
+    # characters, or 2 if the blanks are merged
+    merges_blanks = layout.gap == 2
     rich_table = RichTable(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=layout.gap == 2
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=merges_blanks
     )
-    # Each width includes the gap to the next column, and there is no gap after the last column
+    # Each of the widths below includes the gap to the next column, which the last column lacks
     min_width = -layout.gap
     for c in block:
         is_number = bool(table.columns[c].format)
@@ -463,13 +471,15 @@ def _print_block(
 def _layout(table: Table, width: int) -> _Layout:
     """Choose the headings and gaps of a table, and divide its columns into blocks of `width`.
 
-    The first of these layouts that fits in one block is used, or the second if none fits:
+    The first of these layouts that fits in one block is used. If none fits, it is the second: a
+    table of several blocks keeps the wider gaps.
 
     1. long headings, and gaps of 3 characters
     2. short headings, and gaps of 3 characters
     3. short headings, and gaps of 2 characters
 
-    Every block starts with the columns of row labels, and has at least one other column.
+    Every block starts with the first `n_labels` columns, which label the rows, and has at least one
+    other column. These are printed again in each block.
     """
     from rich.cells import cell_len
 
