@@ -194,8 +194,8 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
     The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
     pixels are evaluated (`DepthMaps.valid`):
 
-    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. If there is
-      no `gt.valid` or no ground-truth depth map, it excludes no pixel.
+    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. If the
+      ground truth has no `valid` or no depth map, that condition is left out.
     - "both": as "truth", and the predicted depth must also be known
     - "none": all pixels
 
@@ -349,11 +349,11 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     near = to_gt[(to_gt < RADIUS) & is_valid]  # the distances of accuracy
     if opt.dbe == "ibims":
         from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
-        both_ways = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
+        complete = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])  # those of completeness
     else:
-        both_ways = np.minimum(to_pred, np.hypot(*pred.shape))
-    n = np.array([near.size, both_ways.size, to_pred.size])
-    return DbeParts(np.array([near.sum(), both_ways.sum()]), n)
+        complete = np.minimum(to_pred, np.hypot(*pred.shape))
+    n = np.array([near.size, complete.size, to_pred.size])
+    return DbeParts(np.array([near.sum(), complete.sum()]), n)
 
 
 def log_steps(depth: F8) -> F8:
@@ -527,7 +527,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             # Numbers of distances of accuracy and completeness, and of true edge pixels, (N,) each
             n_near, n_distances, n_true = counts["dbe_n"].T
             means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
-            # If no predicted edge is within RADIUS of a true one, both errors are RADIUS, the worst
+            # If no predicted edge is within RADIUS of a true one, both errors are RADIUS
             means = np.where(n_near == 0, RADIUS, means)
             means = np.where(n_true > 0, means, np.nan)  # undefined without true edges
             values["dbe_accuracy"], values["dbe_completeness"] = means

@@ -72,11 +72,10 @@ def pixel_classes(
     around = prepare_surroundings(target, radius)  # the pixels within 2r of an annotated one
     # `changes`: the pixels that enter or leave the predicted map at each of T steps, from the
     # highest threshold to the lowest. `size` (T,): the number of its pixels after each step
-    thresholds, changes, size = threshold_changes(
-        pred, shape, protocol, dropped=dropped, valid=valid
-    )
-    # Rows of bits, one row for each pixel: bit k is set in `matched` if the pixel is matched, and
-    # in `false` if it is predicted and not matched, at step k
+    at_thresholds = threshold_changes(pred, shape, protocol, dropped=dropped, valid=valid)
+    thresholds, changes, size = at_thresholds
+    # Rows of uint64 words, one row for each pixel: bit k is set in `matched` if the pixel is
+    # matched, and in `false` if it is predicted and not matched, at step k
     pixel_bits = match_by_pixel(changes, target, around)
     row_in_false = pixel_bits.row_of.ravel()  # of each pixel (H * W,); -1 if it is never predicted
     pred_pixel = np.flatnonzero(row_in_false >= 0)  # flat indices, as in `gt_pixel`
@@ -139,7 +138,9 @@ def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.u
     errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
         pixels have the code PixelClass.MISSED.
 
-    Returns code of the class -> bits of the same form.
+    Returns code of the class -> bits of the same form: the steps at which the pixel is missed and
+    the lowest threshold matches it (suppressed), else a false pixel is near, else neither (absent).
+    Bits after the last step have no meaning.
     """
     missed = ~pixel_bits.gt_matched
     if not errors:

@@ -195,14 +195,11 @@ class LabelMetric(Metric[MapOptions]):
         if opt.classes:
             return FilesRead(Kind.CLASSES)
         # Masks on both sides, or on the one that `components_of` names
-        are_objects = bool(opt.components)  # True if the components of the masks are objects
+        has_components = bool(opt.components)
         if opt.components_of == "predictions":
-            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=are_objects)
-        if opt.components_of == "truth":
-            return FilesRead(
-                Kind.MASK, opt.ignored, pred_labels=Kind.INSTANCES, components=are_objects
-            )
-        return FilesRead(Kind.MASK, opt.ignored, components=are_objects)
+            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=has_components)
+        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None  # None: as the truth
+        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_kind, components=has_components)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
@@ -566,8 +563,8 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
     This is assumed of an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and
-    which has more 8-connected components than that. Signed maps, which a
-    PNG file cannot hold, are not checked.
+    which has more 8-connected components than that. Signed maps, which a PNG file cannot hold, are
+    not checked.
     """
     if numbers.dtype.kind != "u":
         return

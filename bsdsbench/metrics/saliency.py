@@ -246,7 +246,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         )
         # (N, 257), not at one half; NaN for images of only void pixels
         curves["e"] = _undefine_void(alignment, n_pixels)
-        # These two only have a mean curve; the measures that stay in `curves` are scores themselves
+        # Precision and recall are scored only by their mean curve; the others stay in `curves`
         precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
         scores: dict[str, Any] = {
@@ -407,7 +407,7 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     if not on.size:
         return 0.0
     share = on.mean()  # of the mask in the image
-    if share in (0, 1):
+    if share in (0, 1):  # an empty or a full mask
         return float(values.mean() if share == 1 else 1 - values.mean())
     # Outside the mask, the value should be 0, so 1 - value takes its place
     inside, outside = _object_similarity(values[on]), _object_similarity(1 - values[~on])
