@@ -65,7 +65,7 @@ class OtherScores(NamedTuple):
     """Scores computed from the same counts by another rule, or read from another column."""
 
     label: str  # the rule, or the headings of the columns
-    who: str  # the programs that use the rule
+    who: str  # the programs that use the rule, or "" for a column
     scores: dict[str, float]  # the scores that this changes, such as "ods" or the key of a target
 
 
@@ -84,8 +84,9 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
     f = images.f  # (N, T)
     f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max()
     order = np.argsort(run.recall, kind="stable")
-    p, r = run.precision[order], run.recall[order]
-    # Sum over 101 recall levels of the largest precision at this or a higher recall, times 0.01
+    p, r = run.precision[order], run.recall[order]  # by ascending recall
+    # RECALL_LEVELS are 0, 0.01, ..., 1: the sum over them of the largest precision at this or a
+    # higher recall, times 0.01
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     rules = [  # (score, description of the rule, programs that use it, value)
         ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
@@ -111,11 +112,12 @@ def iterate_other_columns(
 ) -> Iterator[OtherScores]:
     """Yield the scores of a run from other columns that the published numbers may come from.
 
-    A metric may have several columns for the same quantity: "ece" and "ece_mean" are the variants
-    "" and "_mean" of "ece", and a published ECE may be either. One item is yielded for each variant
-    that has a score for every target, including the variant of the targets themselves. Its `scores`
-    map each target to the score in this variant, such as {"ece": score of "ece_mean"}, and its
-    label lists the headings of the columns.
+    A metric may have several columns for the same quantity, the name under which papers report a
+    score: the columns "ece" and "ece_mean" are the variants "" and "_mean" of the quantity "ece",
+    and a published ECE may be either. One item is yielded for each variant that has a score for
+    every target, including the variant of the targets themselves. Its `scores` map each target to
+    the score in this variant, such as {"ece": score of "ece_mean"}, and its label lists the
+    headings of the columns. It names no program (`who`), as a column is no rule of one.
 
     Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
     the column of a target belongs to no quantity.
@@ -123,6 +125,7 @@ def iterate_other_columns(
     targets : column key -> published value
     scores : column key -> score of the run
     """
+    # Split each name into metric, part (such as a class) and column; None if it is unknown
     names = [score_name(f"{metric.name}.{target}") for target in targets]
     prefixes = {f"{name.part}." if name and name.part else "" for name in names}
     if len(prefixes) != 1:  # targets of several parts
@@ -133,7 +136,7 @@ def iterate_other_columns(
         return
     keys_by_variant: dict[str, dict[str, str]] = {}  # "_mean" -> quantity "ece" -> "ece_mean"
     for key, column in columns.items():
-        variant = column.key.replace(column.quantity, "", 1)
+        variant = column.key.replace(column.quantity, "", 1)  # what the key has beside it
         keys_by_variant.setdefault(variant, {}).setdefault(column.quantity, key)
     for key_of_quantity in keys_by_variant.values():
         key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
@@ -171,7 +174,8 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
     A table has one column for each run, and one row for each rule. If parts of the metric, such as
     classes, have curves too, there is a row for each rule and part. A cell is None if the run has
     no such curve, or if the rule cannot be applied to it. Some rules need the ground truth, in
-    `gt_dir` or, by default, in the folder recorded in the run.
+    `gt_dir` or, by default, in the folder recorded in the run. The last column says in words what
+    the rule is.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -186,7 +190,9 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         has_named_parts = any(parts)  # the part "" is the metric as a whole
         labels = [Field("score", "Score"), Field("rule", "Rule")]
         labels += [Field("part", "Curve")] if has_named_parts else []
-        run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
+        run_columns = []
+        for k, run in enumerate(runs, 1):
+            run_columns.append(Field(f"run_{k}", heading=run.name, format=".4f"))
         rows: list[list[Cell]] = []
         for score, descriptions in (("AP", AP_RULES), ("ODS", ODS_RULES)):
             for (rule, description), part in product(descriptions.items(), parts):
@@ -213,22 +219,25 @@ def _apply_rules(
     metric as a whole.
 
     The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
-    "step" also uses it, except for the metric "boundary". There, a point that neither the curve nor
-    the run's counts have is counted from the ground truth in `gt_dir` (None: the folder recorded in
-    the run). If it remains unknown, "edter" gives None, and "step" uses the curve as it is.
+    "step" also uses it, except for the metric "boundary", which does not add it to its own curve.
+    A metric may know the point from its counts. For the metric "boundary", it is otherwise counted
+    from the ground truth in `gt_dir` (None: the folder recorded in the run). If the point remains
+    unknown, "edter" gives None, and "step" uses the curve as it is.
     """
-    is_boundary = metric in registry.DEFAULT_METRICS
-    extended = curve  # the curve with the point at threshold 0, if that is available
-    if not run.records:  # read from official result files, which have no counts of single images
-        curve = extended = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
+    is_boundary = metric in registry.DEFAULT_METRICS  # ("boundary",)
+    curve_from_0 = curve  # with the point at threshold 0, if that is available
+    if not run.records:  # official result files: a curve that starts at threshold 0 has the point
+        curve = curve_from_0 = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
-        extended = whole_curve(registry.get(metric), curve, run.stack(metric))
-        # Lists of segmentations, whose thresholds are 1, 2, ..., have no such point
-        if is_boundary and not extended.whole_image and curve.thresholds[-1] <= 1:
+        # The same curve, extended if the metric can do this from its counts
+        curve_from_0 = whole_curve(registry.get(metric), curve, run.stack(metric))
+        # The thresholds 1, 2, ... are numbers of the levels of segmentations, without such a point
+        has_levels = curve.thresholds[-1] > 1
+        if is_boundary and not curve_from_0.whole_image and not has_levels:
             with suppress(DataError):  # without ground truth the curve stays as it is
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                extended = add_whole_image(files, run.protocol, curve, run.stack(metric))
-    curve_of_rule = {"edter": extended, "step": curve if is_boundary else extended}
+                curve_from_0 = add_whole_image(files, run.protocol, curve, run.stack(metric))
+    curve_of_rule = {"edter": curve_from_0, "step": curve if is_boundary else curve_from_0}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
@@ -270,12 +279,12 @@ class CountingChange:
         except ProtocolError:
             return False
         if self.annotators != "all" or self.many_to_one:
-            return True  # a run never counts in these ways
+            return True  # a run always counts all annotators, and a pixel only once
         if options_after != metric.options_of(protocol):
             return True
-        # Compare the other fields by their signatures, which state what the scores depend on: the
-        # parameters of an NMS that is off make no difference. Options were compared above, and the
-        # name of the protocol does not matter.
+        # Compare the other fields by their signatures, which state what the scores depend on:
+        # differences without effect, as in the parameters of an NMS that is off, are IGNORED.
+        # Options were compared above, and the name of the protocol does not matter.
         signature = Signature(evolve(protocol, name="any", options={}))
         signature_after = Signature(evolve(after, name="any", options={}))
         differences = signature.differences(signature_after)
@@ -288,10 +297,12 @@ class CountingChange:
         with the pixels that any annotator marked ("union").
         """
         if self.annotators == "first":
+            # What annotators draw, of which `parts` has a tuple with an item for each annotator
             names = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in names})
         if self.annotators == "union":
             union = np.logical_or.reduce(gt.boundaries)
+            # The union of boundaries has no regions: None removes those of the annotators
             return gt.replace(boundaries=(union,), segmentations=None)
         return gt
 
@@ -299,6 +310,8 @@ class CountingChange:
         """Return the change that makes both changes, or None if they exclude each other.
 
         They do if they have the same kind, such as "nms", or change the same field of the protocol.
+        So at most one of the two chooses annotators, and at most one matches many-to-one. Their
+        changes are of different fields, so that either order gives the same protocol.
         """
         fields = {field for change in self.changes for field in change}
         other_fields = {field for change in other.changes for field in change}
@@ -323,9 +336,13 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     These are other values of the metric's options and of the protocol's fields, such as the
     tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
     annotation instead of all. Some may be what a run does already; the caller leaves these out.
+
+    Each has a kind (the changed option), a label, the programs that count so (`who`, HOME_MADE if
+    only scripts of single users do), and `changes`, a tuple of dicts with the changed fields of the
+    protocol. `in_use` yields such values and programs from a list in this package.
     """
     if metric.options:
-        for name, value, who in in_use(metric.options, metric.name):  # values in other programs
+        for name, value, who in in_use(metric.options, metric.name):
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
             key = f"{metric.name}.{name}"
             change: dict[str, Any] = {"options": {metric.name: {name: value}}}
@@ -376,7 +393,8 @@ def many_to_one_counts(
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
-    tolerance = with_tolerance(protocol.radius((rows, cols)))  # in pixels
+    # In pixels, slightly enlarged so that distances equal to it count despite rounding
+    tolerance = with_tolerance(protocol.radius((rows, cols)))
     # The boundary map at each threshold, from the highest down, as `changes`: the pixels that enter
     # or leave it from one threshold to the next
     thresholds, changes, _ = threshold_changes(
@@ -412,6 +430,8 @@ def many_to_one_counts(
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of a run's images that are listed by a known data set or a split file.
 
+    Known data sets are those in a list of this package (`shipped_sets`).
+
     ids : the ids of the run's images
     place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are searched
         for in this folder and in its two parent folders
@@ -425,7 +445,7 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):
             paths = sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])
-            for path in paths[:MAX_SPLIT_FILES]:
+            for path in paths[:MAX_SPLIT_FILES]:  # a folder may have one text file per image
                 with suppress(DataError, OSError):  # a text file that is no list of ids
                     known_sets.setdefault(f"the split file {path.name}", read_split(path))
     index_of_id = {image_id: k for k, image_id in enumerate(ids)}

@@ -213,8 +213,10 @@ class Examination:
     def read_image(self, image_id: str, measure: bool) -> None:
         """Read the files of an image as `evaluate` does, and look for problems of this image.
 
-        The image is added to `images` and to `sound` and, if the sizes of prediction and ground
-        truth fit, to `records`. If it cannot be read, only its error is added to `unread`.
+        The image is added to `images`, which has all that could be read, and to `sound`, from which
+        checks remove it once they report an error of it. If the sizes of prediction and ground
+        truth fit, it is also added to `records`. If it cannot be read, only its error is added to
+        `unread`.
 
         If `measure` is True and the sizes fit, the image is also counted, which adds it to
         `measured`, and its file to the `symptoms` that it shows; or, if the metric raises
@@ -224,7 +226,8 @@ class Examination:
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
         gt_paths = tuple(self.grouping.gt.files[image_id])
-        if self.kind not in ("labels", "classes"):  # only these may have several files per image
+        # Only label maps may have several files per image; a second one is reported as "doubled"
+        if self.kind not in ("labels", "classes"):
             paths = paths[:1]
         item = FileItem(image_id, Pair(image_id, paths, gt_paths), self.kind)
         try:
@@ -251,6 +254,7 @@ class Examination:
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:  # boundary
+            # False if sizes differ, for any reason, or if the map or the ground truth is constant
             is_comparable = self._measure_boundaries(image, pred, gt, measure)
             measure = measure and is_comparable
         if measure and fits:
@@ -260,6 +264,7 @@ class Examination:
                 self.refused.append(str(error.problems[0]))
                 return
             self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
+            # Small copies of map and mask or labels, to find maps that are turned; None for others
             areas = fit.area_thumbnails(pred, gt, protocol)
             for symptom in sanity.find_symptoms(pred, gt, protocol, [metric], areas):
                 self.symptoms.setdefault(symptom, []).append(image.file)
@@ -275,10 +280,11 @@ class Examination:
         ground truth are checked, and nothing at all if the prediction has no soft map.
         """
         image.annotators = len(gt.boundaries)
+        # `soft`, the map inverted if the protocol says so, and `truth`, the sum of the annotators
         maps = sanity.look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return False
-        # Boundaries cover a few percent of an image, unless dark lines on white are read inverted
+        # Boundaries cover a few percent of an image, or most of it if dark lines are read as bright
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
         if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
@@ -290,7 +296,8 @@ class Examination:
             image.codes.add("few-values")
         if not maps.is_comparable:  # other sizes, or one of the two is constant
             return False
-        # `check_fit` compares the thumbnails of different images to find exchanged maps
+        # `check_fit` compares the thumbnails of different images to find exchanged maps. The
+        # orientation is the flip with which they fit, such as "upside down", or "" without one
         small_pred, small_truth = fit.thumbnail(maps.soft), fit.thumbnail(maps.truth)
         image.orientation = fit.best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
@@ -318,11 +325,11 @@ class Examination:
             images = [image for image in self.sound if code in image.codes]
         if not images:
             return
-        measured = sum(image.maps is not None for image in self.sound)
+        measured = sum(image.maps is not None for image in self.sound)  # had slow measurements
         maps = counted(len(images), "map")
         details = {"first": images[0], "maps": maps, "measured": measured, **details}
         self.report(code, [image.file for image in images], **details)
-        if CHECKS[code][0] == ERROR:
+        if CHECKS[code][0] == ERROR:  # its level
             unsound = set(images)
             self.sound = [image for image in self.sound if image not in unsound]
 
@@ -346,7 +353,9 @@ class Examination:
         """Compute the best F (ODS) of images at N_THRESHOLDS_OF_TRIAL thresholds only, for speed.
 
         images : each has a prediction `pred` and its ground truth `gt`
-        change : a function that is applied to each soft map, float64 (H, W), before counting
+        protocol : a protocol, of which all but the thresholds is used
+        change : a function that is applied to each soft map, float64 (H, W), before counting, such
+            as one that shifts it. None: the maps are counted as they are
         """
         metric, protocol = self.metric, protocol.replace(thresholds=N_THRESHOLDS_OF_TRIAL)
         counts = []
@@ -448,9 +457,10 @@ def check_files(examination: Examination) -> None:
         files = [Path(problem.file).name for problem in similar]
         first = similar[0]
         fault = attrs.evolve(first, file="", fix=())  # the message without file and remedy
+        # If the problem has no remedy of its own, it is to write the files again (REWRITE)
         words = f"{counted(len(files), 'file')}: {fault}"
         examination.report("unreadable", files, words=words, fix=first.fix or (REWRITE,))
-    for reason in dict.fromkeys(examination.refused):
+    for reason in dict.fromkeys(examination.refused):  # distinct ones, each with its file in it
         examination.report("refused", words=reason)
     for (code, text, remedy), files in examination.symptoms.items():
         # One or two masks of centred objects may fit better when turned, by chance
@@ -465,6 +475,8 @@ def check_values(examination: Examination) -> None:
 
     Most problems concern single images. They were found when the images were read, and are listed
     in the `codes` of an image. Once an error of an image is reported, its other problems are not.
+    So sizes come first, then the annotations, and the values of the map last: each makes the
+    following ones meaningless.
 
     Two problems concern the whole set:
 
@@ -485,8 +497,8 @@ def check_values(examination: Examination) -> None:
             fix = fault.fix or (REWRITE,)
             examination.report("values", words=attrs.evolve(fault, fix=()), fix=fix)
         elif examination.readings.pred.kind is Kind.MASK and type(fault) is InputWarning:
-            # Warnings of soft maps are left to later checks, which measure more. Warnings of a
-            # child of InputWarning, such as inverted masks, are left to symptoms.
+            # Warnings of soft maps are left to later checks, which measure more. Inverted masks,
+            # whose warning is of a derived class, are reported as a symptom of an image instead.
             message = str(attrs.evolve(fault.problem, fix=()))
             finding = Finding("values", WARNING, message, fix=fault.problem.fix)
             examination.findings.append(finding)
@@ -503,7 +515,9 @@ def check_fit(examination: Examination) -> None:
     - "exchanged": the map fits the ground truth of another image better, probably because two maps
       were saved under each other's names; the message names one such pair of images as an example
 
-    These are errors, so a map with one of them is not tested for the later ones.
+    The last two are reported by `report_images`, "inverted" by `report_remedy`, which first tries
+    the remedy. As these are errors, both remove the images from `examination.sound`, so that a map
+    with one of them is not tested for the later ones.
     """
     dark = []
     for image in examination.sound:
@@ -548,17 +562,18 @@ def check_lines(examination: Examination) -> None:
 def _check_displacement(examination: Examination) -> None:
     """Report a displacement from the ground truth that all measured maps have in common.
 
-    One that rounds to 0 pixels in both rows and columns is ignored. If the quarters of the maps
-    have displacements that differ by more than SCALED pixels, the problem is "scaled". Otherwise it
-    is "shift", which is reported only if moving the maps back raises F.
+    It is the shift of greatest correlation, averaged over the images, in (rows, columns). One that
+    rounds to (0, 0) is ignored. If the displacements of the four quarters of the maps differ by
+    more than 1.5 pixels (SCALED), the problem is "scaled". Otherwise it is "shift", which
+    `report_remedy` reports only if counting with maps that are moved back raises F.
     """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = measured_maps.find_displacement(maps) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    # (rows, columns) from the upper left to the lower right. A quarter that does not fit the ground
-    # truth is missing; the comparison needs all four.
+    # Of the upper left, upper right, lower left and lower right quarters. One that does not fit the
+    # ground truth is missing; the comparison needs all four
     quarters = measured_maps.find_quarter_displacements(maps)
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         upper_left, lower_right = quarters[0], quarters[-1]

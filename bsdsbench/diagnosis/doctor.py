@@ -88,6 +88,7 @@ def doctor(
     notes = list[str]()
     for name in options.metrics:
         new = _examine_metric(name, options, pred_dir, gt_dir, looked_at, progress)
+        # Problems such as a missing file are found once for each metric, and listed once
         findings += [finding for finding in new if finding not in findings]
         # Every metric reads the same images, so the numbers of the last one are kept
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
@@ -135,9 +136,9 @@ def _examine_metric(
     spacing = max(1, math.ceil(len(ids) / looked_at))  # images from one measured image to the next
     for k, image_id in enumerate(ids):
         if progress:
-            progress(k + 1, len(ids) + 1, image_id)
+            progress(k + 1, len(ids) + 1, image_id)  # one step more than images: the checks
         # Read every image, and measure it (which is slow) if fewer were measured than even spacing
-        # requires so far
+        # requires so far: with a spacing of 10, image 20 if only two images were measured before
         measure = len(examination.measured) * spacing <= k
         examination.read_image(image_id, measure)
     if progress:

@@ -44,7 +44,7 @@ N_PAIRED = 4  # number of single settings that are combined with all others to p
 MAX_OVERTIME = 0.5  # no image is started later than this fraction of the time limit after its end
 ROUNDING_ERROR = 1e-12  # larger differences between scores are not rounding errors
 GOLDEN_RATIO = 0.6180339887498949
-NO_CHANGE = CountingChange("", "", "")  # the run's own settings
+NO_CHANGE = CountingChange(kind="", label="", who="")  # the run's own settings
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
@@ -140,10 +140,9 @@ def load_run_with_files(
     if is_run(folder):  # has a result.json
         loaded = Evaluation.load(folder)
     elif gt_dir is None:
-        raise DataError(
-            f"{run}: has no result.json, expected the folder of a run",
-            fix=Setting("gt", "GT", "if it is a folder of maps"),
-        )
+        # The fix is to set the option "gt" to a folder, here called GT
+        is_of_maps = Setting("gt", "GT", "if it is a folder of maps")
+        raise DataError(f"{run}: has no result.json, expected the folder of a run", fix=is_of_maps)
     else:
         # Threads, because processes need a script with `if __name__ == "__main__":`
         loaded = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
@@ -199,6 +198,7 @@ def explain(
         fix = f"{run.metrics[0]}.SCORE=VALUE for a score of {run.metrics[0]}"
         raise DataError(f"{run.name}: no {name} counts for target {next(iter(values))!r}", fix=fix)
     seconds = given_number(seconds, "seconds", 0, math.inf)
+    # Only runs from elsewhere, reference runs and shared runs, have a `source`, and no files here
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
@@ -208,7 +208,7 @@ def explain(
     # Subsets that a known data set or a split file beside the ground truth lists
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
         scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
-        who = f"a run of {len(indices)} images"
+        who = f"a run of {len(indices)} images"  # is known to make this change
         search.record_trial(label, "images", scores, n_images=len(indices), who=who)
     # Trials for which images are counted again under other settings, singly and then in pairs
     changes = [  # except what the run does already
@@ -217,6 +217,7 @@ def explain(
     if sources is None:  # without files, no image can be counted again
         search.not_tried = changes
     else:
+        # Label of a setting -> its largest difference between a score and a target
         gap_by_label = search.search_settings(changes)
         if not search.reached:
             search.search_settings(_pair_nearest(changes, gap_by_label, search))
@@ -264,10 +265,17 @@ def _pair_nearest(
 class Search:
     """A search for the settings under which a run's scores equal the targets.
 
+    A setting, or change, is a `CountingChange`: another way to count images, such as another
+    tolerance. Because counting all images takes long, a setting is first tried on 2, 6 and 25
+    images, from which its scores are estimated, and those nearest to the targets come first.
+
     - run_counts: the run's counts of each image, in the order of `ids`
     - run_scores: column key -> score of the run
     - image_order: the indices of the images in the order of counting
     - not_tried: the settings that were not counted on all images because time ran out
+    - unchanged: the indices of the images whose files were found to be those of the run
+    - counted: label of a setting -> index of an image -> its counts under this setting
+    - trials: label -> the scores under a change, see `record_trial`
     """
 
     def __init__(
@@ -296,7 +304,7 @@ class Search:
         counts = counts_by_image(run.records, metric)
         self.ids = list(counts)
         self.records = {record.image_id: record for record in run.records}
-        self.unchanged = set[int]()  # images whose files were found to be those of the run
+        self.unchanged = set[int]()
         self.run_counts = list(counts.values())  # in the order of `ids`
         self.run_scores = self.compute_scores(self.run_counts, run.protocol)
         for target in targets:
@@ -307,9 +315,9 @@ class Search:
         # fractional parts of k * GOLDEN_RATIO order the images so.
         spread = np.arange(len(self.ids)) * GOLDEN_RATIO % 1
         self.image_order = np.argsort(spread, kind="stable").tolist()
-        self.counted: dict[str, dict[int, Any]] = {}  # label of a setting -> image -> counts
-        self.trials: dict[str, Trial] = {}  # by label; see `record_trial`
-        self.not_tried: list[CountingChange] = []  # on all images, for lack of time
+        self.counted: dict[str, dict[int, Any]] = {}
+        self.trials: dict[str, Trial] = {}
+        self.not_tried: list[CountingChange] = []
 
     @property
     def seconds_left(self) -> float:
@@ -345,9 +353,11 @@ class Search:
 
         label : the change in words; an earlier trial with this label is replaced, unless it reaches
             the targets and the new one does not
-        kind : "as it is", "reading" (another rule or column), "images" (a subset) or "setting"
-        fields : further fields of `Trial`. By default, a trial has one cause, and its scores are
-            exact, from all images
+        kind : "as it is", "reading" (the same counts by another rule or column), "images" (a
+            subset of the images) or "setting" (images counted in another way)
+        fields : further fields of `Trial`: `who` makes the change ("": unknown), `n_causes`, the
+            number of changes (1 by default), and, if the scores are not exact but estimated from
+            some images, exact=False and `n_images`
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -369,7 +379,8 @@ class Search:
         A trial is a possible reason why the run's scores differ from the published ones, which are
         its targets (`self.targets`: name of a score, such as "ods" -> published number). Here the
         reason is another rule for ODS, OIS or AP, or another column of the metric, such as
-        "ece_mean" for "ece". A way that changes no score with a target is left out.
+        "ece_mean" for "ece". A way that changes no score with a target is left out. Under a
+        setting, the trial has two causes: the setting and the rule.
 
         setting : the change of a setting under which the images were counted, such as another
             tolerance, or NO_CHANGE for the run's own settings
@@ -382,13 +393,17 @@ class Search:
         other_rules = self._apply_other_rules(setting, counts)
         for other in (*other_columns, *other_rules):
             changed = {**scores, **other.scores}
-            differences = [abs(changed[target] - scores[target]) for target in self.targets]
-            # The comparison is False for NaN, an undefined score, which so counts as no change
-            if not any(difference > ROUNDING_ERROR for difference in differences):
+            is_changed = False
+            for target in self.targets:
+                # Under a setting, a score may be undefined, and so be missing from `scores`: any
+                # value that `changed` has differs from inf. For NaN, the comparison is False
+                difference = abs(changed.get(target, math.nan) - scores.get(target, inf))
+                is_changed = is_changed or difference > ROUNDING_ERROR
+            if not is_changed:
                 continue
-            if setting is NO_CHANGE:  # kind of the trial: another reading of the same counts
+            if setting is NO_CHANGE:
                 self.record_trial(other.label, "reading", changed, who=other.who)
-            else:  # two causes of a difference: the setting and the rule
+            else:
                 label = f"{setting.label} + {other.label}"
                 who = "; ".join(filter(None, (setting.who, other.who)))
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
@@ -398,12 +413,13 @@ class Search:
     ) -> Iterator[OtherScores]:
         """Yield ODS, OIS and AP by every rule that programs use, such as an interpolated ODS.
 
-        Nothing is yielded if the metric has no precision-recall curve.
+        A rule is a way to compute such a score from the precision-recall curve. Nothing is yielded
+        if the metric has no curve.
 
         setting : the change under which the images were counted, or NO_CHANGE for the run itself
         counts : the counts of all images under this setting
         """
-        protocol = setting.on(self.run.protocol)
+        protocol = setting.on(self.run.protocol)  # the run's, with the change
         opt = self.metric.options_of(protocol)
         if not registry.with_curve([self.metric.name], protocol):
             return
@@ -414,14 +430,19 @@ class Search:
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         run_curve = run_curves[0]
-        # Some AP rules need the point at threshold 0, where every pixel is predicted. If a boundary
-        # run's own counts lack it, and AP has a target, it is counted from the ground truth.
-        extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
+        # Some AP rules need the point at threshold 0, where every pixel is predicted. Some metrics
+        # can add it from their counts; `whole_curve` leaves the curves of others unchanged
+        curve_from_0 = whole_curve(self.metric, run_curve, stack)
+        # Counts of matched boundaries do not suffice: the point is counted from the ground truth.
+        # This is slow, so it is only done for the run's own settings, if the files are there and
+        # an AP was published (is a target). Thresholds from 1 on are numbers of the levels of
+        # segmentations, which have no such point
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
         lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
-        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
-            extended = causes.add_whole_image(self.sources, protocol, run_curve, stack)
-        yield from causes.iterate_rules(run_curve, image_curves, extended)
+        is_needed = "ap" in self.targets and setting is NO_CHANGE
+        if self.sources and is_needed and lacks_point:
+            curve_from_0 = causes.add_whole_image(self.sources, protocol, run_curve, stack)
+        yield from causes.iterate_rules(run_curve, image_curves, curve_from_0)
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, the nearest to the targets first (best-first search).
@@ -435,8 +456,11 @@ class Search:
         other setting has a gap within half a unit of the last decimal. A setting is dropped if an
         image cannot be counted under it, or if it changes no target's score on all images.
 
-        Returns {label of a setting: its last gap}. Settings for which time ran out are added to
-        `not_tried`.
+        The scores under each setting are stored by `record_trial` (and so replace those estimated
+        from fewer images), which returns the gap. `self.reached` says if a trial reaches the
+        targets. Settings for which time ran out are added to `not_tried`.
+
+        Returns {label of a setting: its last gap}.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(rounding_error(target) for target in self.targets.values())
@@ -470,7 +494,7 @@ class Search:
             if not is_exact:
                 n_counted[setting] = n
                 waiting.append(setting)
-            elif setting.n_causes == 1:  # a pair and another rule would be three changes
+            elif setting.n_causes == 1:  # to a pair, another rule would add a third cause
                 self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
             self.not_tried += waiting
@@ -500,7 +524,7 @@ class Search:
         the fraction MAX_OVERTIME, after which no further image is started. Raises DataError if the
         files of an image are no longer those that the run counted.
         """
-        protocol = setting.on(self.run.protocol)
+        protocol = setting.on(self.run.protocol)  # the run's, with the change
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})  # index of an image -> its counts
         sources = self.sources
@@ -508,17 +532,23 @@ class Search:
         cannot_count: list[int] = []  # images
 
         def count_image(k: int) -> None:
-            """Count image `k` under `setting`, and store its counts, unless time is up."""
+            """Count image `k` under `setting`, and add its counts to `counts`.
+
+            If that is impossible, `k` is added to `cannot_count`. Nothing is done if there is an
+            image in it, because the setting is then dropped, or if time is up.
+            """
             # `seconds_left` is negative after the time limit
             if cannot_count or self.seconds_left < -MAX_OVERTIME * self.seconds:
                 return
-            if k not in self.unchanged:  # a score of other maps would be taken for the setting's
+            # Check once that the files are still those of the run, which raises DataError if not:
+            # a difference in scores due to other maps would be attributed to the setting
+            if k not in self.unchanged:
                 sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
                 self.unchanged.add(k)
             try:
                 pred, gt = sources.load(self.ids[k], protocol)
-                gt = setting.truth(gt)
-                if setting.many_to_one:
+                gt = setting.truth(gt)  # of all annotators, of the first, or of their union
+                if setting.many_to_one:  # a pixel may be matched any number of times
                     counts[k] = causes.many_to_one_counts(pred, gt, protocol)
                 else:
                     counts[k] = self.metric.count(pred, gt, protocol, opt)

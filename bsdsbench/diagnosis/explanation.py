@@ -132,21 +132,24 @@ class Explanation:
         - one change reaches them, with the scores before and after, and the programs that make it
         - several changes reach them, so that the cause is not identified; it lists all of them
         - no change reaches them; it names the nearest one that was counted on all images
+
+        Changes that no known program makes (`Trial.in_use` is False) are said to be such.
         """
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
-        trial = self.answer
+        trial = self.answer  # the most likely trial that reaches every target
         if trial is None:
             limit = ""
-            if not self.complete:
+            if not self.complete:  # a setting was not tried, for lack of time or of files
                 limit = " in the given time" if self.files else " from their counts alone"
+            # Trials are sorted by their gap; `exact` ones were counted on all images
             nearest = next(trial for trial in self.trials if trial.exact)
             text = (
                 f"No known reading of these {self.n_images} images{limit} reaches the target "
                 f"({asked}); the nearest one counted on all images is {nearest.label}, off by "
                 f"{nearest.gap:.4f}."
             )
-        elif not trial.n_causes:
+        elif not trial.n_causes:  # the trial is the unchanged run
             text = f"The run already has the target ({asked}): {present}."
         elif len(self.fitting) > 1:
             unused = " (no known program)"
@@ -161,7 +164,7 @@ class Explanation:
                 f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}"
                 for target, score in self.base.items()
             )
-            by = f"; used by {trial.who}" if trial.who else ""
+            by = f"; used by {trial.who}" if trial.who else ""  # programs that make the change
             text = f"This run reaches the target ({asked}) with {trial.label!r}: {changed}{by}."
             if not trial.in_use:
                 no_setting = f"No setting of a known program gives the target ({asked})"

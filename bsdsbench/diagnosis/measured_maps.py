@@ -46,14 +46,16 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
         return codes
     if _jpeg_ratio(maps.soft) > JPEG_RATIO:
         codes.add("jpeg")
-    thickness = sanity.thickness(maps.soft)  # about 1 for raw maps, at most THIN for thinned ones
+    # The share of strong pixels in 2 x 2 squares: above 0.8 (THICK) for raw maps, below 0.6 (THIN)
+    # for thinned ones
+    thickness = sanity.thickness(maps.soft)
     takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
     if takes_raw_maps and thickness < THIN:
         codes.add("thinned")
     if not takes_raw_maps and thickness > THICK:
         codes.add("raw")
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
-    # decides whether a value of k/100 reaches them
+    # decides whether a value of k/100 reaches them. NMS would change the values
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
     soft = maps.pred.soft
     if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
@@ -70,7 +72,9 @@ def _jpeg_ratio(soft: F8) -> float:
 
     JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
     fraction of such coefficients that vanish on JPEG's block grid, divided by the larger of the
-    fractions on two displaced grids, where JPEG causes no zeros.
+    fractions on two displaced grids. Their blocks straddle those of JPEG, so that only smooth parts
+    of the map itself make coefficients vanish there. The fractions are computed for each block
+    (`_compute_vanishing_shares`) and averaged.
 
     Returns 1 (no trace) if no coefficient vanishes on one of the grids, or if the fraction on
     JPEG's grid is not larger by at least N_ERRORS standard errors of the difference.

@@ -91,6 +91,15 @@ def test_one_setting_is_the_first_answer(raw, label):
     assert f"with {label!r}: ODS from" in told.sentence()
 
 
+def test_a_setting_without_the_asked_score_is_no_fault(raw):
+    """With the operator ">" there is no point at threshold 0, without which edter gives no AP."""
+    protocol = BASE.replace(thresholds=(0.0, 0.3, 0.6), ap_rule="edter")
+    run = counted(raw.provenance.pred, raw.provenance.gt, protocol)
+    labels = {trial.label for trial in explained(run, {"ap": "0.5"}).trials}
+    assert "operator >" not in labels
+    assert "operator > + AP rule bsds" in labels
+
+
 @pytest.mark.parametrize(
     ("label", "changes"),
     [("many-to-one matching", {}), ("many-to-one matching of unthinned maps", {"thin": False})],
