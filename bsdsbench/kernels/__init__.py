@@ -37,11 +37,8 @@ def compiled_folder() -> Path | None:
     name = _PREFIX + digest[:16]
     beside = Path(__file__).parent / "__pycache__"
     numba_folder = os.environ.get("NUMBA_CACHE_DIR")
-    if numba_folder:
-        places = [Path(numba_folder)]
-    else:
-        user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        places = [beside, Path(user_cache, "bsdsbench")]
+    user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    places = [Path(numba_folder)] if numba_folder else [beside, Path(user_cache, "bsdsbench")]
     for place in places:
         folder = place / name
         try:

@@ -44,8 +44,7 @@ class KernelCode(JITCodeLibrary):
     """The code of a kernel that allocates no memory, which LLVM optimises once, after linking.
 
     numba would also optimise each function separately before that, and all of them at a low level
-    to remove reference counts. Level 3 or unrolled loops would make kernels slower to compile but
-    no faster to run.
+    to remove reference counts.
     """
 
     vectorises = False  # whether LLVM may use vector instructions in loops
@@ -60,15 +59,15 @@ class KernelCode(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise the complete code of a kernel at LLVM's level 2.
+        """Optimise the complete code of a kernel at LLVM's level 2, not 3.
 
         With llvmlite 0.45 or later, loops are not unrolled, straight-line code is not vectorised
-        (SLP), and loops are vectorised only if `vectorises` is True. Earlier versions offer no such
-        choice.
+        (SLP), and loops are vectorised only if `vectorises` is True: all this takes long to compile
+        and makes most kernels no faster. Earlier versions offer no such choice.
         """
         module = self._final_module
-        # Functions that were linked into the kernel (linkonce_odr) become internal: LLVM may then
-        # inline them and remove their unused arguments
+        # Functions that were linked into the kernel can be replaced by equal ones from elsewhere
+        # (linkonce_odr). Make them internal: LLVM may then remove unused functions and arguments
         for function in module.functions:
             if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = binding.Linkage.internal
@@ -78,7 +77,7 @@ class KernelCode(JITCodeLibrary):
         options = binding.create_pipeline_tuning_options(speed_level=2)
         options.slp_vectorization = options.loop_unrolling = False
         options.loop_vectorization = self.vectorises
-        passes = binding.create_pass_builder(self._codegen._tm, options)
+        passes = binding.create_pass_builder(self._codegen._tm, options)  # _tm: the target machine
         passes.getModulePassManager().run(module, passes)
 
 
@@ -121,12 +120,14 @@ class _Steps(PassManager):
         state: numba's record of the compilation. It holds the function and the types of its
             arguments, and receives what each step computes, at last the machine code.
         """
-        # From bytecode to numba's typed intermediate representation
+        # From bytecode to numba's intermediate representation, with the arguments counted, the
+        # kernels with inline="always" inserted, and each variable assigned once (SSA)
         steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
-        steps += [NopythonTypeInference, PreLowerStripPhis]
+        steps += [NopythonTypeInference, PreLowerStripPhis]  # types; SSA's phi nodes are removed
         if state.flags.nrt:  # the function allocates memory
             steps.append(IRLegalization)  # ends the lifetime of variables
-        steps += [NativeLowering, NoPythonBackend]  # to LLVM's language, and to machine code
+        steps += [NativeLowering, NoPythonBackend]  # to machine code by LLVM; makes the result
+        # numba's other steps rewrite closures, array expressions and so on, which kernels lack
         for step in steps:
             step().run_pass(state)
 
@@ -139,8 +140,8 @@ class KernelCompiler(CompilerBase):
         return [_Steps("kernel")]
 
 
-_resolve = types.BaseFunction.get_call_type
-_signatures: dict[tuple[object, ...], tuple[object, object]] = {}
+_resolve = types.BaseFunction.get_call_type  # numba's method, which is replaced by `_signature`
+_signatures: dict[tuple[object, ...], tuple[object, object, object]] = {}
 
 
 def _signature(
@@ -153,9 +154,9 @@ def _signature(
     is stored and reused. The same calls occur again and again in kernels.
     """
     key = id(function), id(context), args, tuple(kws.items())
-    if key not in _signatures:  # the function is stored too, so that no other can get its id
-        _signatures[key] = function, _resolve(function, context, args, kws)
-    return _signatures[key][1]
+    if key not in _signatures:  # keep both objects too, so that no other object can get their ids
+        _signatures[key] = _resolve(function, context, args, kws), function, context
+    return _signatures[key][0]
 
 
 @contextmanager
@@ -167,9 +168,10 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
     originals = codegen._library_class, entrypoints.init_all, function.get_call_type
-    codegen._library_class = code
-    entrypoints.init_all = lambda: None  # without the search for packages that extend numba
-    function.get_call_type = _signature  # finds the types of a call, and remembers them
+    codegen._library_class = code  # numba makes an object of this class for each function
+    entrypoints.init_all = lambda: None  # would search for installed packages that extend numba
+    # Finds the types of a builtin function's call, and remembers them for the next one
+    function.get_call_type = _signature
     try:
         yield
     finally:
@@ -196,10 +198,11 @@ def import_compiler() -> None:
         arraymath.ensure_blas = original
     finally:
         linalg.ensure_blas = original
-    # numba would also search all installed packages for extensions; `_compiling` prevents that
+    # Register the functions: first the types that they return, then their code. numba would also
+    # search all installed packages for extensions; `_compiling` prevents that
     with _compiling(KernelCode):
-        cpu_target.typing_context.refresh()  # registers the types that functions return
-        cpu_target.target_context.refresh()  # registers the code of functions
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
 
 
 def compile_as(
@@ -213,5 +216,6 @@ def compile_as(
     """
     import_compiler()
     compiler = dispatcher._compiler
-    with _compiling(code):
+    with _compiling(code):  # patches numba, so that it keeps the code in an object of this class
+        # The method of the class, because `compiler.compile` was replaced by this function
         return type(compiler).compile(compiler, args, return_type)

@@ -51,6 +51,8 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 def _count_pairs(pred, gt, valid, ratios, count):
     """Count the pairs of neighbouring pixels by how many ratios their inverse depths exceed.
 
+    They give the precision and the recall of occlusion edges, the pairs that exceed a ratio.
+
     pred, gt float64 (H, W): inverse depths. The nearer pixel of a pair has the larger one.
     valid bool (H, W): both pixels of a pair must be True.
     ratios float64 (R,): ascending, >= 1.
@@ -58,7 +60,7 @@ def _count_pairs(pred, gt, valid, ratios, count):
         exceeded minus 1 (pairs that exceed none are not counted), axis 1 the position of the nearer
         pixel in the pair (left, top, right, bottom), and axis 2 (0) both maps, (1) pred or (2) gt.
         If the same pixel is nearer in both maps, the pair is also counted in [..., 0], at the
-        smaller of its two numbers of ratios.
+        smaller of its two numbers of ratios: both maps exceed only these.
     """
     h, w = pred.shape
     for y in range(h):
@@ -92,18 +94,20 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     or column, only the strongest counts. A depth edge hits a mask edge if they are the same pair
     and the nearer pixel is inside the mask.
 
-    pred (H, W): inverse depths. mask (H, W): True inside. ratios (R,): ascending, >= 1.
+    pred (H, W): inverse depths, larger for nearer pixels. mask (H, W): True inside. ratios (R,):
+    ascending, >= 1.
 
     Returns counts (R, 4, 2). Axis 0 is the ratio, and axis 1 the position of the inside pixel in
     the pair (left, top, right, bottom). Axis 2 has the mask edges that are hit, and all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)  # added to by the kernel
     for vertical in range(2):  # horizontal pairs, then vertical ones as those of the transposed map
-        depths, inside = (pred.T, mask.T) if vertical else (pred, mask)
+        inverse_depth, inside = (pred.T, mask.T) if vertical else (pred, mask)
         # Both copies are C-contiguous, so one kernel is compiled
-        depths, inside = depths.copy(order="C"), inside.copy(order="C")
-        quotients = np.empty(depths.shape[1])  # work space
-        _count_along_rows(depths, inside, ratios, quotients, count, vertical)
+        inverse_depth, inside = inverse_depth.copy(order="C"), inside.copy(order="C")
+        quotients = np.empty(inverse_depth.shape[1])  # work space, for the pairs of one row
+        # Adds the edges between horizontal neighbours, or transposed vertical ones, to `count`
+        _count_along_rows(inverse_depth, inside, ratios, quotients, count, vertical)
     return count
 
 

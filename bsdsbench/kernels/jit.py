@@ -40,8 +40,8 @@ Kernel: TypeAlias = Callable[..., Any]
 _PATIENCE = 60  # seconds to wait for another process that compiles the same kernel
 # An environment variable, so that worker processes do not repeat the warning
 _WARNED = "BSDSBENCH_KERNELS_NOT_KEPT"
-_folder = compiled_folder()
-if _folder is None and not os.environ.get(_WARNED):
+_cache_folder = compiled_folder()
+if _cache_folder is None and not os.environ.get(_WARNED):
     os.environ[_WARNED] = "1"
     logging.getLogger(__name__).warning(
         "kernels are compiled in every run: neither the package's folder nor a cache in the home "
@@ -92,18 +92,18 @@ def _compiling_alone(path: Path) -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():
+            if not gc.get_freeze_count():  # otherwise, unfreezing would undo the freeze of others
                 gc.freeze()
-                gc.unfreeze()  # moves all objects to the oldest generation
+                gc.unfreeze()  # together, these two move all objects to the oldest generation
             gc.enable()
-        lock.release()
+        lock.release()  # does nothing if the lock was not acquired
 
 
 def _compile_once(dispatcher: Any, folder: Path) -> None:
     """Patch a kernel so that one process compiles it, while the others wait and then load it.
 
-    dispatcher: the object that numba's decorator made of the kernel. It calls its
-        `_compiler.compile`, which is replaced, for argument types whose code it has not loaded.
+    dispatcher: the object that numba's decorator made of the kernel. For argument types whose code
+        is not in its cache on disk, it calls its `_compiler.compile`, which is replaced here.
     folder: the cache folder of compiled kernels, which also holds the lock files.
 
     While a kernel is compiled under its lock, the kernels that it calls are compiled too, each
@@ -113,12 +113,13 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
-        """Load the kernel if another process has compiled it; otherwise compile and save it."""
-        with _compiling_alone(path):  # waits while another process compiles the kernel
+        """Load the kernel for some argument types if it is on disk, or compile and save it."""
+        # While another process holds the lock file `path`, wait: it may compile and save the kernel
+        with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:  # not on disk
                 compiled = compile_kernel(args, return_type)
-                # Here, because numba saves only after this function, without the lock
+                # Under the lock. When numba itself saves, after this function, nothing is done
                 dispatcher._cache.save_to_disk(args, compiled)
                 return compiled
             # As numba does for code that it has loaded itself, so that other kernels can call it
@@ -147,17 +148,20 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     if function is None:  # used as @kernel(option=...)
         return lambda decorated: kernel(decorated, vectorise, **options)
     allocates, is_inner = bool(options.get("_nrt", True)), "no_cpython_wrapper" in options
-    folder = None if is_inner else _folder  # inner functions are not cached
+    folder = None if is_inner else _cache_folder  # inner functions are not cached
     user_folder = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
-        config.CACHE_DIR = str(_folder or "")
-        if not IS_TESTED:  # an unknown version of numba compiles by itself
+        config.CACHE_DIR = str(_cache_folder or "")
+        if not IS_TESTED:  # this version of numba is not known to work with compiler.py
             inline = options.get("inline", "never")
             return njit(function, nogil=True, cache=folder is not None, inline=inline)
+        # Compile with fewer of numba's steps, and without a wrapper for calls from C
         options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
         compiled = njit(function, **options)
         if config.DISABLE_JIT:
             return compiled
+        # The class of the code tells what is linked and optimised. One applies: no kernel that
+        # allocates memory is vectorised, and no inner function
         code = KernelCode
         if allocates:
             code = AllocatingCode
@@ -167,9 +171,9 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
             code = VectorisedCode
         compiled._compiler.compile = partial(compile_as, code, compiled)
         if folder is not None:
-            compiled._cache = _KernelCache(function)
+            compiled._cache = _KernelCache(function)  # loads code from disk faster than numba's
             compiled._cache.allocates = allocates
-            _compile_once(compiled, folder)
+            _compile_once(compiled, folder)  # one process compiles it, others wait and load it
         return compiled
     finally:
         config.CACHE_DIR = user_folder

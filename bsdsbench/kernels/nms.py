@@ -157,9 +157,9 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
-    # The direction of the normal to the ridges, from the derivatives of the smoothed map: 0, 1 is
-    # along x (to the right), and 1, 0 along y (downwards)
-    smoothed = _smooth(image, 4)
+    # The direction (cos, sin) of the normal to the ridges, from the second derivatives of the
+    # smoothed map: 0, 1 is along x (to the right), and 1, 0 along y (downwards)
+    smoothed = _smooth(image, 4)  # as in the published NMS program
     gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
     _write_gradient(smoothed, 0, 1, gx)
     _write_gradient(smoothed, 1, 0, gy)
@@ -171,7 +171,8 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
     _suppress_non_maxima(image, cos, sin, radius, float(multiplier), thinned)
     h, w = image.shape
     border = min(border, h // 2, w // 2)
-    for k in range(border):  # fade out the rows and columns that are k pixels from the border
+    # Multiply the rows and columns that are k pixels from the border by k / border (0 at k = 0)
+    for k in range(border):
         for line in (thinned[k], thinned[h - 1 - k], thinned[:, k], thinned[:, w - 1 - k]):
             line[:] = line.astype(np.float64) * k / border
     return thinned

@@ -5,8 +5,8 @@ MATLAB documents for bwmorph(bw, 'thin', Inf). Two subiterations alternate until
 pixel. In a subiteration, each pixel is tested by its eight neighbours (`mark_deletable`) before any
 pixel is deleted. Pixels outside the image are off.
 
-A map is kept as one bit per pixel, so that one logical operation tests 64 pixels. Words that lie
-below each other are contiguous in memory, so that the CPU can process several rows at once.
+A map is kept as bits, so that one logical operation tests 64 pixels of a row. Words that lie below
+each other are contiguous in memory, so that the CPU can process several rows at once.
 """
 
 from __future__ import annotations
@@ -77,22 +77,26 @@ def thinning_changes(
         all changes are returned.
 
     The highest threshold comes first: step k is the change to threshold n - 1 - k, and step 0
-    starts from an empty map.
+    starts from an empty map. It has the changes start[k] : start[k + 1], each a flat index and
+    whether the pixel enters. `size` (n,) is the number of pixels of the map after each step.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     is_on = levels > 0  # at any threshold
     flat = np.flatnonzero(is_on)
-    step = n - levels.ravel()[flat]  # the step at which each of these pixels is switched on
+    # The step at which each of these pixels is switched on (before thinning), and the pixels in the
+    # order of the steps: step k has switched_on[start[k] : start[k + 1]]
+    step = n - levels.ravel()[flat]
     start = np.concatenate([[0], np.cumsum(np.bincount(step, minlength=n))])
     switched_on = flat[np.argsort(step, kind="stable")].astype(np.int32)
     if not do_thin or flat.size == 0:
         added = np.ones(flat.size, np.bool_)
         return SizedChanges(MapChanges(start, switched_on, added), start[1:])
     change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
-    capacity = _CHANGES_PER_PIXEL * flat.size + 64  # 64 pixels, a word, are compared at a time
+    # A guess, plus the 64 pixels of a word, for which the kernel always needs room
+    capacity = _CHANGES_PER_PIXEL * flat.size + 64
     while True:
         pixel, added = np.empty(capacity, np.int32), np.empty(capacity, np.bool_)
-        work = _new_workspace(is_on, near)
+        work = _new_workspace(is_on, near)  # the maps as bits
         if _find_changes(switched_on, start, work, change_start, size, pixel, added):
             break
         capacity *= 2  # the arrays were too short: start again
@@ -120,10 +124,12 @@ def stack_changes(bmaps: Bool) -> MapChanges:
 def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     """Allocate the work space for thinning: five bit maps, and the state of their tiles.
 
-    The maps cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels
-    of a row, bit 0 the leftmost. Words that lie below each other form a column, which is contiguous
-    in memory and divided into tiles of TILE_ROWS words. A frame of empty tiles surrounds the box:
-    its first pixel is in column 1, row TILE_ROWS. All maps except `near` are empty at first.
+    The maps are the one before thinning (`unthinned`), the thinned one at this threshold (`now`)
+    and the last (`before`), the pixels to delete, and `near`. All but `near` are empty at first.
+    They cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels of
+    a row, bit 0 the leftmost. Words that lie below each other form a column, which is contiguous in
+    memory and divided into tiles of 64 words (TILE_ROWS), so of 64 x 64 pixels. A frame of one
+    empty tile surrounds the box: its first pixel is in column 1, row 64.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
@@ -136,14 +142,15 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
     unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
-    # A view of `near_map` without the frame, (rows, words)
+    # A view of `near_map` without the frame, (rows, words), which is filled
     near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T
     if near.size == 0:
         near_box[:] = ~np.uint64(0)
     else:
         # Words of the box begin at its left column, words of the image at column 0. So a word of
         # the box consists of the high bits of one word of the image and the low bits of the next.
-        # (The next word is shifted twice, because a shift by 64 is undefined.)
+        # For left = 70, these are the bits 6 .. 63 of word 1, shifted by 6, and the bits 0 .. 5 of
+        # word 2, shifted by 64 - 6: by 1 and by 63 - 6, because a shift by 64 is undefined
         near_rows, first, shift = near[top : top + rows], left // 64, np.uint64(left % 64)
         near_box[:] = near_rows[:, first : first + words] >> shift
         next_words = near_rows[:, first + 1 : first + 1 + words]  # the last word may have no next
@@ -158,8 +165,8 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         deleted=deleted,
         near=near_map,
         is_occupied=np.zeros(n_tiles, np.bool_),
-        last_test=np.zeros(n_tiles, np.int64),
-        changed=np.zeros(n_tiles, np.int64),
+        last_test=np.zeros(n_tiles, np.int64),  # until when each tile is tested, see `_thin_tiles`
+        changed=np.zeros(n_tiles, np.int64),  # list of the tiles in which pixels are deleted
         tiles_per_column=tiles_per_column,
     )
 
@@ -183,9 +190,9 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
 
     The maps are kept as bits for a box of the image, whose first pixel has the flat index `corner`.
-    A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
-    column, which is contiguous in memory and divided into tiles of TILE_ROWS words. A frame of
-    empty tiles surrounds the box: the first pixel of the box is in column 1, row TILE_ROWS.
+    A word has 64 pixels of a row, bit 0 the leftmost. Word i is in row i % words_per_column of
+    column i // words_per_column, and in tile i // TILE_ROWS. A frame of empty tiles surrounds the
+    box, one on each side, so the first pixel of the box is in column 1, row TILE_ROWS.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
@@ -199,7 +206,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                 work.is_occupied[word // TILE_ROWS] = True
             # Thin into the older of the two maps; the last thinned map becomes `before`
             before, now = now, before
-            _thin_tiles(work, now)
+            _thin_tiles(work, now)  # thins a copy of `unthinned`
             for tile in range(work.is_occupied.size):
                 if not work.is_occupied[tile]:  # no pixel in it is on so far
                     continue
@@ -216,7 +223,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                         lowest = changes & (~changes + ONE)
                         position = np.int64(ones(lowest - ONE))  # the number of lower bits
                         pixel[end] = first_pixel + position
-                        added[end] = now[word] & lowest
+                        added[end] = now[word] & lowest  # True if the bit is set now
                         changes ^= lowest
                         end += 1
                     first_pixel += cols
@@ -224,7 +231,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     return True
 
 
-@kernel(inline="always", _nrt=False)  # slices need reference counts otherwise
+@kernel(inline="always", _nrt=False)  # if not inlined, its slices would need reference counts
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
@@ -250,11 +257,12 @@ def mark_deletable(now, deleted, first, stride, second):
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    For speed, the three conditions are evaluated in one expression with few operations. Its cases
-    follow from the conditions. Tests compare it with them for all 256 neighbourhoods.
+    For speed, the conditions are not evaluated one by one: three cases list the neighbourhoods that
+    meet them all. Tests compare them with the conditions for all 256 neighbourhoods.
     """
     any_deleted = np.uint64(0)
-    # The words of the tile and of the tiles beside it, with the words above and below
+    # The words of the tile and of the tiles beside it, with one word above and one below. A shift
+    # by one bit moves the neighbours of pixels to their places; the last comes from the word beside
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
     here = now[first - 1 : first + TILE_ROWS + 1]
     east = now[first + stride - 1 : first + stride + TILE_ROWS + 1]
@@ -269,11 +277,15 @@ def mark_deletable(now, deleted, first, stride, second):
         x6 = x7 << ONE | west[r + 2] >> _LAST_BIT
         if second:  # a rotation by 180 degrees turns G3' into G3, and leaves G1 and G2 unchanged
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
-        # 1. x2 and x3 are off
+        # 1. x2 and x3 are off, so n2 is at most 3. Either x5 is on and x1 off: then G1 needs x7, or
+        # x8 off, and G2 needs x7, or both x4 and x6. Or else x7 and x8 are on: then G1 forbids x4
+        # without x5, and G2 needs x1 or x6 too. All others fail: x1 needs x8 by G3
         west_only = x5 & ~x1
         with_78 = x7 & x8 & (x1 & ~(x4 & ~x5) | x6 & ~(x1 | x4 | x5))
         without_23 = ~(x2 | x3) & (with_78 | west_only & (x7 | x4 & x6 & ~x8))
-        # 2. x3 is on. Then x1 is off by G3. If x5 is off, G1 leaves x2 and x4, and G2 needs both
+        # 2. x3 is on, so x1 is off by G3, and i = 1 is the one of G1. If x5 is on, G1 forbids x8
+        # without x7, and G2 forbids x2, x7 and x8 together (n1 = n2 = 4). If x5 is off, G1 leaves
+        # only x2 and x4, and G2 needs both
         with_35 = x3 & west_only & ~(x8 & ~(x7 & ~x2))
         just_234 = x2 & x3 & x4 & ~(x1 | x5 | x6 | x7 | x8)
         # 3. x2 is on and x3 off: G3 and G1 leave no further neighbour, so G2 fails
@@ -291,7 +303,8 @@ def _thin_tiles(work, now):
     and next to its border; tiles without pixels are skipped.
 
     work: a _Workspace. `work.last_test` becomes the last subiteration in which each tile must be
-        tested: 1 at first, and s + 2 after a deletion in subiteration s.
+        tested: 1 at first, and s + 2 after a deletion in subiteration s, so that both kinds follow.
+        (Tiles of the empty frame get a number too, which is not used.)
     now uint64 (words,): receives the thinned map. Tile q has the words q TILE_ROWS to (q + 1)
         TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns.
     """

@@ -5,9 +5,7 @@ value v stands for v / 255, a uint16 value v for v / 65535, and a float32 is con
 level of a pixel is the number of thresholds that it reaches. The thresholds are ascending, so the
 pixel is on at exactly the thresholds with index i < level.
 
-The level of an integer is read from a lookup table. To find the level of a float, [0, 1] is divided
-into K equal buckets, K a power of two, so that value * K is exact. The value reaches all thresholds
-in buckets below floor(value * K) and none in higher ones.
+The level of an integer is read from a lookup table, that of a float found by buckets (`_buckets`).
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ class _Buckets(NamedTuple):
     threshold: F8 | None
     first: I8  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
     padded: F8  # the thresholds, padded with NaN (which no value reaches) for the binary search
-    halvings: int  # number of comparisons of the binary search within a bucket
+    n_comparisons: int  # of the binary search among the thresholds of a bucket
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
@@ -59,16 +57,17 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     """
     # Bytes, so that tables made from the thresholds can be cached
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
-    if flat.dtype.kind == "u":
+    if flat.dtype.kind == "u":  # look up the level of each of the 256 or 65536 values
         level = _lookup_table(flat.dtype, key).take(flat)
-    else:
+    else:  # divide [0, 1] into n buckets, and look up the thresholds below and in a value's bucket
         level = np.zeros(flat.size, np.int16)
         table = _buckets(key)
-        lowest = table.padded[:1]  # the lowest threshold; most pixels of an edge map are below it
+        # The lowest threshold, which most pixels of an edge map do not reach, in an array, because
+        # numpy 1 would round a number to float32. numba would test if signed indices are negative
+        lowest = table.padded[:1]
         reaching = np.flatnonzero(flat >= lowest).view(np.uint64)
-        _float_levels(
-            flat, reaching, table.first, table.padded, table.halvings, float(table.n), level
-        )
+        n, n_comparisons = float(table.n), table.n_comparisons
+        _float_levels(flat, reaching, table.first, table.padded, n_comparisons, n, level)
     return level.reshape(np.shape(values))
 
 
@@ -97,12 +96,14 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
         hist = np.zeros((_LANES, 2 * n_levels), np.int64)
         _table_histogram(flat, mask, _lookup_table(flat.dtype, key), hist)
     elif buckets.threshold is not None:  # (buckets,): no bucket has more than one threshold
-        # Bin 2 b has the values in bucket b below its threshold, and bin 2 b + 1 those from it on
-        hist = np.zeros((_LANES, 2 * 2 * buckets.threshold.size), np.int64)
+        # Bin 2 b has the values in bucket b below its threshold, and bin 2 b + 1 those from it on.
+        # So a threshold in bucket b is reached by the values in bin 2 b + 1 and higher ones
+        n_bins = 2 * buckets.threshold.size
+        hist = np.zeros((_LANES, 2 * n_bins), np.int64)
         _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n), hist)
-        first_bin = 2 * buckets.of_threshold + 1  # from the bucket of each threshold
+        first_bin = 2 * buckets.of_threshold + 1
     else:  # thresholds too close for buckets: compute levels, and count these integers
-        level = levels(flat, thresholds).view(np.uint16)
+        level = levels(flat, thresholds).view(np.uint16)  # from int16, which none is below 0
         level_itself = np.arange(n_levels, dtype=np.int16)  # the table of the kernel
         hist = np.zeros((_LANES, 2 * n_levels), np.int64)
         _table_histogram(level, mask, level_itself, hist)
@@ -136,9 +137,10 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """
     t, largest = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     # The smallest value that reaches each threshold. (No value reaches one above 1, such as inf,
-    # which is clipped to 2.) Rounding may make the product too small by 1
+    # which is clipped to 2.) Rounding may make the product too small: then add 1
     smallest = np.ceil(np.clip(t, 0, 2) * largest)
-    smallest += smallest / largest < t
+    does_not_reach = smallest / largest < t
+    smallest += does_not_reach
     smallest = np.minimum(smallest, largest + 1)
     # The values edges[k] .. edges[k + 1] - 1 reach k thresholds
     edges = np.concatenate([[0], smallest, [largest + 1]]).astype(np.int64)
@@ -150,7 +152,9 @@ def _buckets(thresholds: bytes) -> _Buckets:
     """Build a lookup table that finds, in constant time, how many thresholds a value reaches.
 
     [0, 1] is divided into n equal buckets. n is doubled until each bucket holds at most one
-    threshold, but stays at or below 32 times the number of thresholds.
+    threshold, but at most 4 times. A value v is in bucket floor(v * n), where the product is exact,
+    as n is a power of two. The value 1 has the extra bucket n. A value reaches all thresholds in
+    lower buckets; one comparison, or a binary search, tells which it reaches in its own bucket.
 
     thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
     """
@@ -167,16 +171,17 @@ def _buckets(thresholds: bytes) -> _Buckets:
     if are_apart:
         threshold_of_bucket = np.full(n + 1, np.nan)
         threshold_of_bucket[bucket] = t
-    first = np.searchsorted(bucket, np.arange(n + 2))  # of the thresholds in each bucket
+    # Bucket b, one of 0 .. n, has the thresholds with the indices first[b] to first[b + 1] - 1
+    first = np.searchsorted(bucket, np.arange(n + 2))
     largest = int(np.diff(first).max(initial=0))  # the most thresholds in one bucket
-    halvings = largest.bit_length()  # comparisons of a binary search among them
+    n_comparisons = largest.bit_length()  # of a binary search among them
     # NaN, which no value reaches, where a search in the last buckets looks beyond the thresholds
-    padded = np.append(t, np.full(1 << halvings, np.nan))
-    return _Buckets(n, bucket, threshold_of_bucket, first, padded, halvings)
+    padded = np.append(t, np.full(1 << n_comparisons, np.nan))
+    return _Buckets(n, bucket, threshold_of_bucket, first, padded, n_comparisons)
 
 
 @kernel(_nrt=False)
-def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, levels):
+def _float_levels(values, reaching, first, thresholds, n_comparisons, n_buckets, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
     [0, 1] is divided into equal buckets. A value reaches all thresholds in lower buckets than its
@@ -185,9 +190,10 @@ def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, leve
     values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
     reaching uint64: the indices of the values that reach the lowest threshold. Other levels are not
         written.
-    first int64 (n_buckets + 2,): the number of thresholds in lower buckets than each.
-    thresholds float64: in ascending order, padded with NaN, which no value reaches.
-    halvings: the number of comparisons of the binary search.
+    first int64 (n_buckets + 2,): the number of thresholds in lower buckets than each. The last
+        bucket, n_buckets, has the value 1.
+    thresholds float64: in ascending order, then 2^n_comparisons times NaN, which no value reaches.
+    n_comparisons: of the binary search. No bucket has 2^n_comparisons thresholds.
     n_buckets: the number of buckets, a power of two, as a float.
     levels int16 (N,): 0 on entry.
     """
@@ -197,8 +203,8 @@ def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, leve
         scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < n_buckets else n_buckets
         level = first[np.int64(scaled)]  # thresholds of the lower buckets
-        # Add the largest steps (powers of two) for which the value still reaches the last threshold
-        for h in range(halvings - 1, -1, -1):
+        # Add powers of two, the largest first: each if the value reaches that many thresholds more
+        for h in range(n_comparisons - 1, -1, -1):
             step = 1 << h
             level += step * (value >= thresholds[level + step - 1])
         levels[p] = level
@@ -207,6 +213,8 @@ def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, leve
 @kernel(_nrt=False)
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
+
+    Each bucket has at most one threshold, so these counts tell how many values reach each one.
 
     values float32 or float64 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
     threshold_of_bucket float64 (n_buckets + 1,): the threshold in each bucket, or NaN if it has

@@ -52,22 +52,24 @@ def _compile_matching() -> None:
     vertices = number_vertices(no_bits[None], cols=1, reach=1)
     no_vertex = np.zeros(0, np.uint32)
     steps = Steps(  # the predicted map at one threshold: no vertex enters or leaves it
-        start=np.zeros(2, np.int64),
+        start=np.zeros(2, np.int64),  # first and end of its changes, which are none
         vertex=no_vertex,
         enters=np.zeros(0, np.bool_),
         present=no_vertex,
-        inserts_gt=False,
+        inserts_gt=False,  # the ground truth is there from the start
         vertices=vertices,
     )
     radius_of_1 = disk(1.0, shape)  # the pixels at most 1 px away
+    # `drawn` are the annotated pixels, and `near` those within the radius of one of them
     truth = Truth(shape, 1, vertices, radius_of_1, drawn=no_bits, near=no_bits)
     match_all(steps, truth, annotators=np.zeros(1, np.int64), matched_gt=np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them.
+    """Compile the kernels of thresholds, thinning and counts, by calling them.
 
-    This runs in a child process, while its parent compiles the kernels that match pixels.
+    This runs in a child process, while its parent compiles the kernels that match pixels. A kernel
+    is compiled for the types of its arguments, so a map of 4 x 4 pixels and one threshold suffice.
     """
     from bsdsbench.kernels.bits import count_set_bits
     from bsdsbench.kernels.thinning import thinning_changes

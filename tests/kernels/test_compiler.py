@@ -15,7 +15,7 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(jit, "_folder", None)
+    monkeypatch.setattr(jit, "_cache_folder", None)
 
 
 def numbers_of_range(start, stop, step, numbers):

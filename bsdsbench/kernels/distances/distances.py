@@ -61,9 +61,7 @@ def _find_rims(padded, label, rows, cols):
                 and padded[r - 1, c] == k
                 and padded[r + 1, c] == k
             ):
-                label[count] = k
-                rows[count] = r - 1
-                cols[count] = c - 1
+                label[count], rows[count], cols[count] = k, r - 1, c - 1
                 count += 1
     return count
 
@@ -113,9 +111,7 @@ def _find_corners(padded, window, label, rows, cols, code):
                 # The label is listed already if an earlier pixel has it. The code then contains the
                 # bit of that pixel, which is 16 >> j or more
                 if window[j] >= 0 and window_code < 16 >> j:
-                    label[count] = window[j]
-                    rows[count] = r
-                    cols[count] = c
+                    label[count], rows[count], cols[count] = window[j], r, c
                     code[count] = window_code
                     count += 1
     return count
@@ -150,8 +146,9 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     The rows around each site are searched outwards, which is fast if the outlines are close. If
     this takes too long, the label's remaining sites get their distances from a distance transform.
     """
+    # `_search` fills `distance`, and lowers the end of each label's sites in `searched_end` to the
+    # end of those that it searched. It leaves both for labels that b lacks
     distance = np.full(a.rows.size, np.inf)
-    # The end of the sites of each label. `_search` lowers it to the end of those it searched
     searched_end = a.start[1:].copy()
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)  # work space
     a_sites, b_sites = (a.start, a.rows, a.cols), (b.start, b.rows, b.cols)
@@ -167,7 +164,8 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
         is_background[b_rows - top, b_cols - left] = 0
         to_sites = to_other_label(is_background, row_step, col_step)  # from background pixels
         rest = slice(searched_end[k], a.start[k + 1])  # the sites of a without a distance
-        place = a.rows[rest] - top, a.cols[rest] - left
+        place = a.rows[rest] - top, a.cols[rest] - left  # rows and columns in the box
+        # Sites of a that are also sites of b are no background, and have the distance 0
         distance[rest] = np.where(is_background[place], to_sites[place], 0.0)
     return distance
 
@@ -176,9 +174,10 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     """Write the squared distances from outline points to the nearest points of another outline.
 
-    The rows around each point (site) of a label in a are searched. A distance transform of the box
-    around the label would cost about as much as two row offsets (_PATIENCE) for each pixel of the
-    box. If the searches have cost more, the label's remaining points are left to the caller.
+    The rows around each point (site) of a label in a are searched outwards, each row above and
+    below at a time (a row offset). A distance transform of the box around the label would cost
+    about as much as two row offsets (_PATIENCE) for each pixel of the box. If the searches have
+    cost more, the label's remaining points are left to the caller.
 
     a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
         start[k + 1], in raster order.
@@ -194,10 +193,10 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     b_start, b_rows, b_cols = b
     for k in range(searched_end.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
-        if b_first == b_end or site == a_start[k + 1]:
+        if b_first == b_end or site == a_start[k + 1]:  # no sites: distances stay infinite
             continue
         low, high = b_rows[b_first], b_rows[b_end - 1]  # the first and the last row with a site
-        # The sites of row low + r are row_start[r] : row_start[r + 1]
+        # The sites of row low + r are row_start[r] : row_start[r + 1], none if these are equal
         r = 0
         for i in range(b_first, b_end):
             while r <= b_rows[i] - low:
@@ -294,11 +293,15 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
 
     labels int32 (H, W): the label map.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
-    vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
+    vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`, for parabolas.
     distance float64 (H, W): receives the squared distances, infinite if there is only one label.
+
+    First `distance` receives the distances along columns. Then the squared distance of a pixel is
+    the smallest of (distance to a column)^2 + (distance along that column)^2. Columns beyond the
+    run of its label in the row are not needed: the pixel next to the run is nearer.
     """
     height, width = labels.shape
-    # Down and up the columns: the number of rows to the nearest other label in the column
+    # Down and up the columns: the number of rows to the nearest other label, infinite without one
     for c in range(width):
         distance[0, c] = np.inf
     for r in range(1, height):
@@ -310,12 +313,13 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
             same = labels[r, c] == labels[r + 1, c]
             below = distance[r + 1, c] + 1 if same else 1
             distance[r, c] = below if below < distance[r, c] else distance[r, c]
-    for r in range(height):  # the columns first : last have one label
+    for r in range(height):
         first = np.int64(0)  # for a literal 0 numba would compile the envelope a second time
         while first < width:
             last = first + 1
             while last < width and labels[r, last] == labels[r, first]:
                 last += 1
+            # Replace the distances of the run, the columns first : last, by the squared ones
             _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vertex_y, until)
             first = last
 
@@ -331,15 +335,16 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from x = until[i] to until[i + 1].
 
-    Along the row, the squared distance to a site in column c is a parabola with its vertex at c.
-    The pixels next to the run have another label, so their parabolas have a vertex of height 0.
-    (At the border of the map there is none.) Without any parabola, the distances are infinite.
+    Along the row, the squared distance from x to the nearest other label in the column at x_c is
+    (x - x_c)^2 + (distance along the column)^2, a parabola with its vertex at x_c. The smallest at
+    each x is the lower envelope (Felzenszwalb and Huttenlocher). The pixels next to the run have
+    another label, so their parabolas have a vertex of height 0. (At the border of the map there is
+    none.) Without any parabola, the distances are infinite.
     """
-    # Add the parabolas from left to right, and remove those that the new one makes useless
+    # Add the parabolas from left to right. All have the same shape, so the new one is the lowest to
+    # the right of its crossing with the last. If the last begins further right, it is useless
     n = 0
-    for column in range(first - 1, last + 1):
-        if column < 0 or column == distance.shape[1]:
-            continue
+    for column in range(max(first - 1, 0), min(last + 1, distance.shape[1])):
         outside = column < first or column >= last
         y = 0.0 if outside else distance[r, column] * row_step
         y *= y
@@ -354,9 +359,7 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
             if crossing > until[n - 1]:
                 break
             n -= 1
-        until[n] = crossing
-        vertex_x[n] = x
-        vertex_y[n] = y
+        vertex_x[n], vertex_y[n], until[n] = x, y, crossing
         n += 1
     if n == 0:
         for column in range(first, last):

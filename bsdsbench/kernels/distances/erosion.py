@@ -23,10 +23,10 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     in the boundary of gt.
     """
     width = min(width, max(gt.shape))  # further erosions would change nothing
-    bits = pack(np.concatenate((pred, gt)))
+    bits = pack(np.concatenate((pred, gt)))  # (2 H, words), one below the other
     counts = np.zeros((1, 3), np.int64)
     # Erosion with the centred square of side 2 width + 1 equals `width` erosions with side 3
-    inside = _erode_maps(bits, side=2 * width + 1, back=width)
+    inside = _erode_maps(bits, side=2 * width + 1, to_corner=width)  # each map by itself
     _count_masks(bits, inside, counts)
     return counts
 
@@ -34,41 +34,42 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
-    The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
-    ignored.
+    The boundary of a label consists of the pixels that `width` erosions with a 3 x 3 square remove.
+    Labels below 0 are ignored.
 
     Returns an array (n, 3): for each label, the numbers of its pixels in both boundaries, in the
     boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
     around it has one label, that is, if each 2 x 2 window in it has one. The upper left pixels of
-    windows with one label are marked, and the marks eroded with a square of side 2 width.
+    windows with one label are marked, and the marks eroded with a square of side 2 width, from
+    `width` rows above and columns to the left of the pixel on.
     """
     width = min(width, max(gt.shape))  # further erosions would change nothing
     rows, cols = gt.shape
     uniform = np.zeros((2, rows, cols), np.bool_)
     _find_uniform(pred, uniform[0])
     _find_uniform(gt, uniform[1])
-    bits = pack(uniform.reshape(2 * rows, cols))
-    inside = _erode_maps(bits, side=2 * width, back=width)
+    bits = pack(uniform.reshape(2 * rows, cols))  # the marks of gt below those of pred
+    inside = _erode_maps(bits, side=2 * width, to_corner=width)
     counts = np.zeros((n, 3), np.int64)
     _count_labels(pred, gt, inside, counts)
     return counts
 
 
-def _erode_maps(bits: U8, side: int, back: int) -> U8:
+def _erode_maps(bits: U8, side: int, to_corner: int) -> U8:
     """Erode two bit-packed maps by a square with sides of `side` pixels.
 
     bits (2 H, words): the two maps, one below the other, packed by `pack`.
-    back: where the square lies. Its upper left pixel is `back` rows above and `back` columns to the
-        left of the pixel that is tested.
+    to_corner: the square's upper left pixel is this many rows above and columns to the left of the
+        pixel that is tested.
 
     Returns an array like `bits`. A pixel is on if the whole square around it is on.
     """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row
     row = np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
-    _write_eroded(bits, side, back, row, eroded)
+    _write_eroded(bits, side, to_corner, row, eroded)
     return eroded
 
 
@@ -86,18 +87,18 @@ def _find_uniform(labels, uniform):
 
 
 @kernel(vectorise=True, _nrt=False)
-def _write_eroded(bits, side, back, row, eroded):
+def _write_eroded(bits, side, to_corner, row, eroded):
     """Erode two bit-packed maps by a square: mark each pixel around which the whole square is on.
 
     bits, eroded uint64 (2 H, words): the two maps, one below the other, before and after erosion. A
         word has 64 pixels of a row, bit 0 the leftmost.
     side: the side of the square in pixels.
-    back: the square begins this many rows above and columns to the left of the pixel.
-    row uint64: work space for a row of bits, with empty words on both sides; 0 on entry.
+    to_corner: the square begins this many rows above and columns to the left of the pixel.
+    row uint64: work space for a row of bits, with side // 64 + 2 empty words on both sides.
 
-    Rows are eroded first, then columns. Runs of `side` pixels that are on are found in about
-    log2(side) steps. If each bit tells that a run of n pixels begins there, an AND with a copy
-    shifted by n pixels tells the same of runs of 2 n pixels.
+    Rows are eroded first, then the columns of each map. Runs of `side` pixels that are on are found
+    in about log2(side) steps. If each bit tells that a run of n pixels begins there, an AND with a
+    copy shifted by n pixels tells the same of runs of 2 n pixels. Pixels beyond a map are off.
     """
     rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
     before = (row.size - words) >> 1  # number of empty words on the left of `row`
@@ -114,8 +115,9 @@ def _write_eroded(bits, side, back, row, eroded):
             for k in range(before, before + words):
                 row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
             run += step
-        # Move the first pixel of each run `back` pixels to the right, where the tested pixel is
-        first, low = before + (-back >> 6), np.uint64(-back & 63)
+        # Move the first pixel of each run `to_corner` pixels to the right, to the tested pixel: bit
+        # 0 is read from pixel -to_corner. Pixel -70, for example, is bit 58 of word -2
+        first, low = before + (-to_corner >> 6), np.uint64(-to_corner & 63)
         for k in range(words):
             eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
     for top in range(0, 2 * rows, rows):  # the columns of each map, in the same way
@@ -126,26 +128,26 @@ def _write_eroded(bits, side, back, row, eroded):
                 for k in range(words):
                     eroded[r, k] &= eroded[r + step, k] if r + step < end else np.uint64(0)
             run += step
-        for r in range(end - 1, top - 1, -1):  # move each run `back` pixels down
+        for r in range(end - 1, top - 1, -1):  # move each run `to_corner` pixels down
             for k in range(words):
-                eroded[r, k] = eroded[r - back, k] if r - back >= top else np.uint64(0)
+                eroded[r, k] = eroded[r - to_corner, k] if r - to_corner >= top else np.uint64(0)
 
 
 @kernel(vectorise=True, _nrt=False)
 def _count_masks(bits, inside, counts):
-    """Count the pixels that erosion removed from a predicted and an annotated mask.
+    """Count the pixels that erosion removed (the shell) from a predicted and an annotated mask.
 
     bits, inside uint64 (2 H, words): both masks, bit-packed and one below the other, before and
         after erosion. The predicted mask comes first.
-    counts int64 (1, 3): three numbers are added to it: the pixels removed from both masks, from the
-        predicted one, and from the annotated one.
+    counts int64 (1, 3): three numbers are added to it: the pixels in both shells, in that of the
+        predicted mask, and in that of the annotated one.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
         for k in range(bits.shape[1]):
             pred_shell = bits[r, k] & ~inside[r, k]
             gt_shell = bits[rows + r, k] & ~inside[rows + r, k]
-            counts[0, 0] += ones(pred_shell & gt_shell)
+            counts[0, 0] += ones(pred_shell & gt_shell)  # the number of set bits
             counts[0, 1] += ones(pred_shell)
             counts[0, 2] += ones(gt_shell)
 

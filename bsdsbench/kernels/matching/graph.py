@@ -6,15 +6,11 @@ max(1, ceil(100 * 100 * max_dist_px)). The matching maximises the sum of the edg
 C - c as a multiple of a power of two, minus a pseudo-random tie (`new_geometry`). The ties make the
 optimum unique for all practical purposes, so the order of the search does not matter.
 
-Terms of this module, search.py, matching.py and unmatched.py:
-
-side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-          start from either, so functions take `side`, the set that they work on, and `opposite`.
-vertex    A pixel of a side that is on at some threshold. Its mate is the vertex of the other side
-          that it is matched with. A free vertex has no mate.
-step      The change of the predicted map from one threshold to the next, the highest first unless a
-          function says otherwise. A set of steps is stored as bits: step s is bit s & 63 of word
-          s >> 6.
+A side is one of the two vertex sets: the prediction, or an annotator's ground truth. A search can
+start from either, so functions take `side`, the set that they work on, and `opposite`. A vertex is
+a pixel of a side that is on at some threshold. Its mate is the vertex of the other side that it is
+matched with. A free vertex has no mate. A step takes the predicted map from one threshold to the
+next, the highest first unless a function says otherwise. Step s is bit s & 63 of word s >> 6.
 """
 
 from __future__ import annotations
@@ -255,15 +251,13 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     free_bits = _MAX_WEIGHT_BITS - unmatched_cost.bit_length() - count_bits
     tie_bits = min(_MAX_TIE_BITS, free_bits)
     if tie_bits < 1:
-        # In px: an unmatched pixel costs 100 times the longest pair, in units of 0.01 px
-        max_dist = unmatched_cost / 1e4
+        max_dist = unmatched_cost / 1e4  # it costs 100 times the longest pair, in 0.01 px
         raise DataError(
             f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
     shift = tie_bits + count_bits
     gain = (unmatched_cost - offsets.cost.ravel()) << shift
-    # Starts the pseudo-random numbers of each annotator from a different 64-bit number
-    salt = annotator * _ANNOTATOR_FACTOR % 2**64
+    salt = annotator * _ANNOTATOR_FACTOR % 2**64  # different 64 bits for each annotator's ties
     return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
 
 
@@ -294,8 +288,8 @@ def geometry_of(
         image_cols=np.uint64(cols),
         tile_cols=np.uint64(tile_cols),
         block_size=np.uint64(block_size),
-        # From a tile back to the upper left one of its block, `frame` rows and columns of tiles
-        # before it: the difference of their indices, and of the flat indices of their first pixels
+        # A block begins `frame` tiles above and to the left of its middle tile: the difference of
+        # their indices, and of the flat indices of their first pixels
         tiles_to_corner=np.uint64(frame * tile_cols + frame),
         pixels_to_corner=np.uint64(8 * frame * cols + 8 * frame),
         # The middle tile begins 8 * frame pixels from the block's edge, and the square around the
@@ -340,10 +334,9 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
 
-    A matching has two sides, the vertex sets of a prediction and of a ground truth.
+    A side is one of the two vertex sets, those of a prediction and of a ground truth.
 
-    vertices: the pixels of several maps, numbered map by map and, in a map, tile by tile. A tile is
-        a block of 8 x 8 pixels.
+    vertices: the pixels of several maps, numbered map by map, and tile (8 x 8 pixels) by tile.
     hash_factor: PRED_FACTOR or GT_FACTOR, the constant by which the pixels of this side are
         multiplied in the hash that breaks ties between matchings.
     arena: the array for the edges of the vertices, from `new_arena`.
@@ -439,8 +432,7 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     framed_cols = tile_cols + 2 * frame
     tiles = np.zeros((n_maps, tile_rows + 2 * frame, framed_cols), TILE_DTYPE)
     inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
-    # `vertex_bits` stays as it is. `partner_bits`, the vertices to which edges may lead at the
-    # current threshold, are changed during matching
+    # `partner_bits`, the vertices to which edges may lead, change from threshold to threshold
     inside["vertex_bits"] = inside["partner_bits"] = tile_words
     tiles = tiles.reshape(n_maps, -1)
     # The kernel fills `ends`, by which map k has the vertices ends[k] : ends[k + 1], and for each
@@ -473,8 +465,7 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
             rest = tiles[k, i].vertex_bits  # the pixels of the tile that are not listed yet
             if rest:
                 tiles[k, i].n_before = n - ends[k]
-                # Tile i is in row i // tile_cols and column i % tile_cols of tiles, of which the
-                # first `frame` are no part of the map. The flat index of its pixel (0, 0):
+                # The flat index of the first pixel of tile i; the frame is no part of the map
                 corner = 8 * ((i // tile_cols - frame) * cols + i % tile_cols - frame)
                 while rest:
                     lowest = rest & (~rest + ONE)  # the lowest set bit
@@ -502,8 +493,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
     half (2 R + 1,): the half width of each row of the disk: row R + dy, dy rows below the middle,
         extends from -half to +half.
 
-    Returns the dilated map, packed in the same way, (H, words). In a row's last word, bits beyond
-    the last column may be set.
+    Returns the dilated map, packed in the same way, (H, words); bits beyond a row may be set.
 
     The rows of the disk are processed from the narrowest, R pixels above and below the middle, to
     the widest, in the middle. For each row, the map is dilated horizontally to the width of the

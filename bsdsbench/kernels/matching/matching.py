@@ -5,11 +5,10 @@ least total cost: a pair at distance d costs round(100 d), and each missing pair
 defines C, and tells how ties are broken). The optimum is unique, so every count is a function of
 the maps alone and does not depend on the order of the thresholds.
 
-Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
-prove it optimal, is updated to the next (`_match`). The map at a threshold need not contain that at
-a higher one (for segmentations it does not). A ground-truth pixel whose mate left the map keeps its
-dual, although the dual of a free vertex must be 0: until it is inserted again, it counts as matched
-with a dummy of its own.
+Maps at neighbouring thresholds differ little, so the matching at one threshold is updated to the
+next (`_match`). The map at a threshold need not contain that at a higher one. A ground-truth pixel
+whose mate left the map keeps its dual, although the dual of a free vertex must be 0: until it is
+inserted again, it counts as matched with a dummy of its own.
 """
 
 from __future__ import annotations
@@ -86,10 +85,9 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     bits = pack(gts)  # (A, H, words), 64 pixels of a row in each word
     # The pixels of all maps, numbered. `reach` is the radius of the disk, rounded down
     vertices = graph.number_vertices(bits, shape[1], disk.reach)
-    # The pixels that any annotator marked, and those within the distance of one of these, which are
-    # found from the half width of each row of the disk
+    # The pixels that any annotator marked, and those within the distance of one of these
     drawn = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
-    near = graph.bits_within_reach(drawn, disk.half)
+    near = graph.bits_within_reach(drawn, disk.half)  # half: the half widths of the disk's rows
     return Truth(shape, len(gts), vertices, disk, drawn, near)
 
 
@@ -226,9 +224,8 @@ def match_all(
     vertex is matched with at least one annotator. Its mates are those in the matching with the last
     annotator after the last step.
 
-    steps: the changes of the predicted map at n steps, from `steps_within_reach`. If its
-        `inserts_gt` is True, the predicted map begins with the pixels `present`, and the ground
-        truth is inserted at step 0. Otherwise the predicted map begins empty.
+    steps: the changes of the predicted map at n steps, from `steps_within_reach`. It begins empty
+        or, if `inserts_gt`, with the pixels `present`, and the ground truth is inserted at step 0.
     truth: the annotators' maps, from `prepare_truth`.
     annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
         break ties between matchings of equal cost.
@@ -253,10 +250,9 @@ def match_all(
             gt = gt._replace(matched_bits=gt_bits[ends[k] : ends[k + 1]])
         changes = steps
         if n_steps == 1 and not steps.inserts_gt and gt.pixel.size < n_pred:
-            # With a single step, either map can be there from the start while the other is
-            # inserted. Insert the smaller one: an inserted pixel that finds no mate has searched
-            # in vain, and the smaller map has fewer of these. The predicted map does not change
-            no_changes = np.zeros(2, np.int64)  # start and end of the changes of step 0
+            # With a single step, either map can be there from the start. Insert the smaller one: an
+            # inserted pixel that finds no mate has searched in vain, and it has fewer of these
+            no_changes = np.zeros(2, np.int64)  # of the predicted map: those of step 0 are 0 : 0
             changes = steps._replace(start=no_changes, present=steps.vertex, inserts_gt=True)
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, int(annotator))
         # A tile holds 8 x 8 pixels as bits. Edges of ground-truth pixels may lead to the pixels in
@@ -281,22 +277,20 @@ def count_partners(truth: Truth) -> I8:
     largest = int(np.diff(ends).max(initial=0))  # number of pixels of the largest map
     # The array for edges, which all share, because only the vertices that are inserted need edges
     arena = graph.new_arena(largest, largest, truth.disk.cost.size)
-    # The vertex set (side) of each annotator. One word of bits notes the single step (threshold)
-    sides = [
+    sides = [  # the vertex set of each annotator, with one word of bits for a single step
         graph.new_side(truth.vertices, k, graph.GT_FACTOR, arena, words=1)
         for k in range(truth.n_annotators)
     ]
-    # The single step, in which the "predicted" map does not change: it has the changes 0 : 0
+    # The single step, in which the "predicted" map does not change (it has the changes 0 : 0)
     start, vertex, enters = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
     work, n_matched = graph.new_work(largest, 1), np.zeros(1, np.int64)  # the latter is not used
     for i, j in combinations(range(truth.n_annotators), 2):
-        # A tie is a hash of both pixels, each multiplied by the factor of its side. The earlier
-        # annotator gets the factor of a prediction
+        # The earlier annotator gets the factor by which pixels of predictions are hashed for ties
         pred, gt = sides[i]._replace(hash_factor=graph.PRED_FACTOR), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator=0)
         # One map is there from the start, and the vertices of the other are inserted. Insert those
         # of the smaller map: an inserted vertex that finds no mate has searched in vain, and the
-        # smaller map has fewer of these. The argument True of `_match` says so
+        # smaller map has fewer of these. (True: `_match` inserts what it takes for ground truth)
         complete, inserted = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
         present = np.arange(complete.pixel.size, dtype=np.uint32)
         _match(start, vertex, enters, present, True, complete, inserted, geometry, work, n_matched)

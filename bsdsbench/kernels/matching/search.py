@@ -1,12 +1,6 @@
 """Insert vertices into an optimal matching one by one, along cheapest alternating paths.
 
-The terms side, vertex, mate and step are explained in graph.py.
-
-Optimality is proved by duals (linear programming duality), see `enter_vertices`. A new vertex gets
-the smallest dual that its edges allow. If its best partner is free, the two are matched. Otherwise
-the new vertex is free but has a positive dual, which is not allowed. To repair this, the cheapest
-alternating path from the new vertex to one of three ends is searched (`_cheapest_end`), and its
-edges are exchanged (`_flip`).
+The terms side, vertex, mate and step are explained in graph.py, and duals in `enter_vertices`.
 """
 
 from __future__ import annotations
@@ -26,8 +20,10 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
     vertex: it is 0 if the vertex is free (unmatched), and the duals of an edge's two ends sum to at
     least its weight, and to exactly its weight if they are matched.
 
-    Vertices whose best partner is free are matched first. The others then search for a cheapest
-    alternating path. A vertex stays free if no path increases the total weight.
+    A new vertex gets the smallest dual that its edges allow. If its best partner is free, the two
+    are matched. Otherwise the vertex is free but has a positive dual. To repair this, the cheapest
+    alternating path from it is searched (`_cheapest_end`), and the path's edges are exchanged
+    (`_flip`). A vertex stays free if no path increases the total weight.
 
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.
@@ -61,9 +57,7 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
             continue
         partner_node = opposite_nodes[partner]
         if partner_node.mate != NO_VERTEX:
-            # Its dual stays above 0 although it is free, until its path is searched below. Put it
-            # to the front of the array, where it is read already
-            entering[n_waiting] = vertex
+            entering[n_waiting] = vertex  # to the front of the array, where it is read already
             n_waiting += 1
             continue
         # The sum of both duals is fixed. The partner gets as much of it as the second best edge of
@@ -74,8 +68,7 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
         new_pairs += 1
     for k in range(n_waiting):
         root = entering[k]
-        # The cost and the last vertex (of `opposite`) of the path. `reached` lists the opposite
-        # vertices that got a distance from the root
+        # `reached` lists the opposite vertices that the search gave a distance from the root
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
         # Let the duals of each edge of the path sum to exactly its weight: the dual of a reached
         # vertex rises by the path's cost minus its distance, that of its mate falls by as much
@@ -180,8 +173,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
                 return best, last, n_reached
             vertex = far_queue[nearest]
             n_far = _remove_from_queue(nearest, n_far, far_queue, far_dist, far_index)
-        # The path can end here: `vertex` becomes free, and the opposite vertex before it, still its
-        # mate, is matched with the vertex before that
+        # The path can end at the mate of `vertex`, which makes `vertex` free
         if length + nodes[vertex].dual < best:
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
@@ -204,9 +196,9 @@ def _remove_from_queue(place, n, queue, dist, index):
 def _flip(last, nodes, opposite_nodes, bits, before, step):
     """Exchange the matched and the unmatched edges of a path, which matches its first vertex.
 
-    The path alternates between the sides. The vertex being inserted is its start and has no mate.
-    From the end back to it, `parent` of an opposite vertex is the vertex before it (by an unmatched
-    edge), and `mate` of a vertex is the opposite vertex before that (by a matched edge).
+    The path starts at the vertex being inserted, which has no mate. Back from the end, `parent` of
+    an opposite vertex is the vertex before it, by an unmatched edge, and `mate` of that vertex is
+    the opposite vertex before, by a matched edge.
 
     last: the opposite vertex at which the path ends.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
@@ -215,8 +207,8 @@ def _flip(last, nodes, opposite_nodes, bits, before, step):
     step: index of the current step (threshold).
 
     Returns the number of new pairs. It is 1 if `last` was free. If `last` had a mate, it is 0; the
-    mate becomes free, and the steps during which it was matched are recorded in `bits`. The inner
-    vertices of the path only change their mates, so they stay matched since the same step.
+    mate becomes free, and the steps during which it was matched are recorded in `bits`. Vertices
+    that only change their mates stay matched since the same step.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:

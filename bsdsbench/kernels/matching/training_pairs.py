@@ -39,10 +39,9 @@ class _WholeCosts(NamedTuple):
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
-    The matching maximises the sum of integer weights. The weight of a pair is n span + 1 - cost -
-    tie (see `cheapest_pairs`). The tie is a random number below 2^16 that breaks ties between
-    matchings of equal cost. `span` is more than any cost plus tie, so that n of these sum to less
-    than n span, and one more pair is always worth more.
+    The matching maximises the sum of integer weights. `cheapest_pairs` gives each pair the weight
+    n span + 1 - cost - tie. The tie is a random number below 2^16, which breaks ties between
+    matchings. `span` is more than any cost plus tie, so that one more pair outweighs n of these.
 
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
@@ -52,11 +51,9 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
-    # A weight is up to n span + 1. It fits into 60 bits if the span has 60 - 1 bits less those of n
-    span_bits = _WEIGHT_BITS - 1 - n.bit_length()
+    span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # so that n span + 1 has at most 60 bits
     cost_bits = math.frexp(largest_cost)[1]  # largest_cost < 2^cost_bits
-    # In units of 2^-unit_bits, costs have cost_bits + unit_bits bits: one less than the span, which
-    # leaves room for the tie
+    # In units of 2^-unit_bits, costs have cost_bits + unit_bits bits; one more is left for the tie
     unit_bits = min(_FINEST_UNIT_BITS, span_bits - 1 - cost_bits)
     unit = 2.0**-unit_bits
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
@@ -105,7 +102,6 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     side = graph.new_side(vertices, 0, graph.PRED_FACTOR, arena, 0, extra_weight=-first_cost)
     opposite = graph.new_side(vertices, 1, graph.GT_FACTOR, arena, 0, extra_weight=-second_cost)
     work = graph.new_work(second_pixel.size, n_steps=0)
-    # Insert all vertices of `first` (the order of insertion does not change the matching)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, second_pixel)
 

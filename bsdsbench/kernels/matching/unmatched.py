@@ -169,9 +169,8 @@ def classify_steps(
     """
     steps = match_by_pixel(changes, truth, surroundings)
     n_steps = size.size
-    # `matched` and `near_false` have a row of bits for each pixel, and a bit for each step
-    # (threshold). Count the pixels in which it is set: the counts of a single kind of pixel, (1,
-    # bits), of which the first n are used
+    # Count the pixels (rows of bits) with the bit of each step (threshold) set: (1, bits), for one
+    # kind of pixel. There may be more bits than steps
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
     near_false = count_set_bits(steps.near_false)[0, :n_steps]
     # Count matched annotated pixels of 8 kinds separately: 4 kinds of agreement, from 0 (NO_CLASS)
@@ -188,13 +187,11 @@ def classify_steps(
     suppressed = n_matched_at_lowest - matched_of_kind[1].sum(axis=0)
     # The other missed pixels are near false (`near_false` leaves out the suppressed) or absent
     absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
-    # Predicted pixels within r and 2r of annotated ones, (n,), in the order of the changes
-    within_r, within_2r = steps.n_within
+    within_r, within_2r = steps.n_within  # predicted pixels, (n,); all matched ones are within r
     return StepErrors(
         matched_gt=matched_gt,
         matched_pred=matched_pred,
         missed=np.column_stack([suppressed, near_false, absent]),
-        # All matched pixels are within r
         false=np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
         agreement_matched=matched_of_kind.sum(axis=0)[1:].T,  # without NO_CLASS
     )
@@ -203,8 +200,6 @@ def classify_steps(
 @kernel(_nrt=False)
 def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
-
-    The counts in the regions divide false pixels by their distance from the ground truth.
 
     changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
         each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel

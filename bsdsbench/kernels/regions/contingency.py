@@ -4,9 +4,6 @@ A table has one row for each region of the segmentation and one column for each 
 annotator. A cell is the number of pixels that its two regions share. The columns of annotator k are
 `col_start[k] : col_start[k+1]`. Regions are numbered in raster order of their first pixel, so the
 table depends only on the partition, not on the label values.
-
-The one-to-one assignment of regions with the largest total intersection is found by shortest
-augmenting paths with potentials (Jonker and Volgenant, Computing 1987).
 """
 
 from __future__ import annotations
@@ -73,7 +70,7 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 
     The pairs are kept in a hash table with open addressing, of two slots for each pair that there
     is room for. When there is no more room, the known pairs are inserted into a larger table as if
-    they were pixels. Pixels are converted to int64 in blocks that fit into the CPU's cache.
+    they were pixels, in order. Pixels are converted to int64 in blocks that fit the CPU's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     # Room for 512 pairs, one per column: the value in pred, the value in gt, the number of pixels
@@ -83,6 +80,7 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
     while n_pixels < pred.size:
         block = slice(n_pixels, n_pixels + _BLOCK)
         pred_block, gt_block = pred[block].astype(np.int64), gt[block].astype(np.int64)
+        # Counts the pixels, and adds new pairs, until all pixels are counted or `pairs` is full
         n_pairs, n_counted = _count_pairs(
             pred_block, gt_block, n_pairs, pairs, slots, pair_of_pixel[block]
         )
@@ -112,21 +110,22 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     index of the first pixel of a new pair for which `pairs` has no room.
     """
     p = 0
-    one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
-    last = np.uint64(slots.size - 1)
+    one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)  # low: the lower 32 bits
+    last = np.uint64(slots.size - 1)  # an AND with it is the remainder by the number of slots
     while p < pred.size:
         a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        # Hash the pair, by multiplications with large odd numbers, and probe from its slot on. Only
-        # 32 bits are multiplied, because without numba, numpy would warn of an overflow
+        # Hash the pair, by multiplications with large odd numbers, and probe from its slot on. The
+        # 64 bits of a value are folded to 32 first, because without numba, numpy would warn if a
+        # product overflowed. The slot is taken from bit 20 on, as low bits depend on few of the key
         key, second = np.uint64(a), np.uint64(b)
-        key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
-        key = (key ^ key >> half ^ second ^ second >> half) & low
-        slot = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last
+        key = ((key ^ (key >> half)) & low) * np.uint64(0x9E3779B9)
+        key = (key ^ (key >> half) ^ second ^ (second >> half)) & low
+        slot = ((key * np.uint64(0xD6E8FEB9)) >> np.uint64(20)) & last
         k = np.int64(slots[slot])
         while k >= 0 and (pairs[0, k] != a or pairs[1, k] != b):
-            slot = slot + one & last
+            slot = (slot + one) & last
             k = np.int64(slots[slot])
         if k < 0:  # a new pair
             if n == pairs.shape[1]:
@@ -156,7 +155,8 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     gts (A, N): region 0, 1, ... of each pixel for each of A annotators.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    The runs are ordered by annotator. A cell of the table may have many runs.
+    The runs are ordered by annotator. In a table with a row for each predicted and a column for
+    each annotated region, a cell may have many runs.
     """
     begins = np.ones(gts.shape, np.bool_)  # (A, N), True at the first pixel of a run
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -199,20 +199,21 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     All these arrays except by_col and cell_col are 0 on entry. The triples are sorted by column,
     then by row, with two stable counting sorts.
     """
-    n, n_rows = rows.size, start.size - 1
-    # Sort the triples by column: by_col receives their indices. Count the triples of each column,
-    # sum the counts, so that col_fill[c] is the place of the first triple of column c, and fill
-    for e in range(n):
+    n_rows = start.size - 1
+    # Sort the triples by column: by_col receives their indices. Count the triples of column c in
+    # col_fill[c + 1], and sum the counts, so that col_fill[c] is the number of triples in earlier
+    # columns, where those of column c begin. It moves on as they are placed
+    for e in range(rows.size):
         col_fill[cols[e] + 1] += 1
     for c in range(col_fill.size - 1):
         col_fill[c + 1] += col_fill[c]
-    for e in range(n):
+    for e in range(rows.size):
         by_col[col_fill[cols[e]]] = e
         col_fill[cols[e]] += 1
 
     # In the same way, row r has room for all its triples from start[r] on, and is filled up to
-    # row_end[r]. A triple of the same column as the one before is added to its cell
-    for e in range(n):
+    # row_end[r]. Triples come by column, so one of the column of its row's last cell is added to it
+    for e in range(rows.size):
         start[rows[e] + 1] += 1
     for r in range(n_rows):
         start[r + 1] += start[r]
@@ -223,15 +224,13 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
         if cell > start[r] and cell_col[cell - 1] == cols[e]:
             cell_count[cell - 1] += counts[e]
         else:
-            cell_col[cell] = cols[e]
-            cell_count[cell] = counts[e]
+            cell_col[cell], cell_count[cell] = cols[e], counts[e]
             row_end[r] = cell + 1
 
     n = 0
     for r in range(n_rows):  # close the gaps that summed duplicates left between rows
         for cell in range(start[r], row_end[r]):
-            cell_col[n] = cell_col[cell]
-            cell_count[n] = cell_count[cell]
+            cell_col[n], cell_count[n] = cell_col[cell], cell_count[cell]
             n += 1
         indptr[r + 1] = n
     return n
@@ -261,8 +260,11 @@ def overlap_sums(
 ) -> OverlapSums:
     """Compute the sums over overlaps of two regions from which region measures are derived.
 
-    For example, the Rand index needs the sum of n^2 over overlaps of n pixels, and the variation of
-    information that of n log2 n. Covering needs the largest IoU of each region.
+    An overlap has n of the a pixels of a predicted region and of the b pixels of an annotated one.
+    Summed for each annotator are n^2 (for the Rand index), n log2 n (`bits`, for the variation of
+    information) and, for the consistency errors, n (1 - n/a) (`pred_error`), n (1 - n/b)
+    (`gt_error`), and the larger and the smaller of both. The Hamming distance needs the largest n
+    of each predicted region (row) and annotated one (column), and covering the largest IoU.
 
     table: n of each overlap. Its rows are predicted regions, its columns those of all annotators.
     row_area, col_area: number of pixels of each predicted and each annotated region.
@@ -270,7 +272,7 @@ def overlap_sums(
     n_ann: number of annotators.
     """
     sums = OverlapSums(
-        best_gt=np.zeros(col_area.size),  # largest IoU of each annotated region
+        best_gt=np.zeros(col_area.size),  # the largest IoU of each annotated region
         covered_pred=0.0,  # a number, so the kernel returns it; it fills the arrays in place
         squares=np.zeros(n_ann, np.int64),
         largest_of_cols=np.zeros(n_ann, np.int64),
@@ -295,7 +297,8 @@ def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     table: Cells. Rows are predicted regions, and columns are annotated regions. Row r has the cells
         indptr[r] : indptr[r + 1], each with its column and its number of pixels.
     row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
-    ann_of_col int32 (n_cols,): the annotator of each column, ascending.
+    ann_of_col int32 (n_cols,): the annotator of each column, ascending, so that the cells of a row
+        are sorted by annotator.
     largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
     sums: an OverlapSums, whose arrays are 0 on entry. `best_gt` receives the largest IoU of each
         column; the other arrays receive the sums for each annotator.
@@ -386,16 +389,18 @@ def fop_sums(
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
     annotated regions for recall. A candidate that has nearly the same pixels as one of the other
-    segmentation is an object, and earns 1. One that is a large part of another earns 0.1 (BETA).
-    Any other earns the share of its area that is covered by regions of the other segmentation
-    almost entirely inside it; for a predicted region, the mean share over the annotators.
+    segmentation (0.9 of both areas in common) is an object, and earns 1. One that lies inside
+    another (with 0.9 of its area) and is a large part of it (0.25) earns 0.1 (BETA). Any other
+    earns the share of its area that is covered by regions of the other segmentation almost entirely
+    inside it; for a predicted region, the mean share over the annotators.
     """
     n_rows, n_cols = row_area.size, col_area.size
-    # The arrays of zeros, `classes` and `covered`, are filled by `_classify`
+    # `_classify` fills the arrays of zeros: the class of each region, and the share that is covered
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
-    pred = pred._replace(covered=pred.covered / n_ann)  # the mean over the annotators
+    # The shares were summed over annotators; take the mean. (There is but one prediction)
+    pred = pred._replace(covered=pred.covered / n_ann)
     return FopSums(pred=pred.credit(), gt=gt.credit())
 
 
@@ -472,9 +477,10 @@ def largest_total(table: Cells, col_start: I8) -> int:
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))
     by_column = tabulate(table.cols, row_of_cell, table.counts, n_cols, n_rows)  # transposed
-    # Work space, shared by all annotators
+    # Work space: an array for each field, all set anew for each annotator
     rows = _Rows(*np.empty((6, n_rows), np.int64))
     columns = _Columns(*np.empty((3, n_cols), np.int64))
+    # `_assign_columns` finds the largest total for the columns `first` to last - 1
     return sum(
         _assign_columns(by_column, first, last, rows, columns)
         for first, last in pairwise(col_start)
@@ -492,8 +498,10 @@ def _assign_columns(table, first, last, rows, columns):
     A pair costs minus its number of common pixels, an unmatched column 0. Columns are inserted one
     by one, each by a search for the cheapest augmenting path, which ends at the nearest free row
     or at a column that gives up its row and stays unmatched. Then the pairs along the path are
-    exchanged. The search is Dijkstra's algorithm on reduced costs: the cost of a pair minus the
-    potentials of its row and column, which are updated so that no reduced cost is below 0.
+    exchanged (Jonker and Volgenant, Computing 1987). The search is Dijkstra's algorithm on reduced
+    costs: the cost of a pair minus the potentials of its row and column, and for an unmatched
+    column 0 minus its potential. Potentials are updated so that a pair's reduced cost is never
+    below 0, and is 0 if it is assigned. So a column is as far as the row assigned to it.
     """
     start, row_of_cell, overlap = table
     dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned
@@ -534,10 +542,12 @@ def _assign_columns(table, first, last, rows, columns):
                 break
             is_done[nearest] = 1
             c = rows.col[nearest]
-        for k in range(n_scanned):  # update the potentials by the path's cost minus the distance
+        # Update the potentials by the path's cost minus the distance: that of a scanned column is
+        # the distance of its row, and 0 for the new one, where the path begins
+        for k in range(n_scanned):
             c = scanned[k]
-            before = np.int64(0) if c == new_col else dist[columns.row[c]]
-            columns.potential[c] += path_cost - before
+            column_dist = np.int64(0) if c == new_col else dist[columns.row[c]]
+            columns.potential[c] += path_cost - column_dist
         for k in range(n_reached):
             r = reached[k]
             if is_done[r]:
@@ -552,8 +562,7 @@ def _assign_columns(table, first, last, rows, columns):
             if c == new_col:
                 break
         for k in range(n_reached):
-            dist[reached[k]] = _UNREACHED
-            is_done[reached[k]] = 0
+            dist[reached[k]], is_done[reached[k]] = _UNREACHED, 0
     total = np.int64(0)
     for c in range(last - first):
         for cell in range(start[first + c], start[first + c + 1]):

@@ -125,7 +125,7 @@ def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
     levels int32 (2, H, W): levels[0] is 0 where a pixel joins its right neighbour, and levels[1] is
-        0 where it joins its lower neighbour.
+        0 where it joins its lower neighbour. It is above 0 where there is no such neighbour.
     parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
@@ -137,7 +137,7 @@ def _label_regions(levels, parent, labels):
                 _union(parent, p, p + 1)
             if levels[1, i, j] == 0:
                 _union(parent, p, p + width)
-    n_regions = 0  # the root of a region is its first pixel, which is labelled before the others
+    n_regions = 0  # `_union` keeps the smaller root, so the first pixel is labelled before others
     for p in range(labels.size):
         root = _find_root(parent, p)
         if root == p:
@@ -159,8 +159,8 @@ class LaterJoins(NamedTuple):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    The finest regions are those at the lowest threshold, which has index 0. They join where a pixel
-    of one and its right or lower neighbour, a pixel of the other, join.
+    A hierarchy of regions has the finest ones at the lowest threshold, which has index 0. Two of
+    them join where a pixel of one and its right or lower neighbour, a pixel of the other, join.
 
     levels (2, H, W): index of the threshold at which each pixel joins its right neighbour (0) and
         its lower neighbour (1), from `join_levels`; n_levels if it never does.
@@ -175,6 +175,7 @@ def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     level = flat_levels[is_lower, pixel]
     order = np.argsort(level, kind="stable")
     order = order[a[order] != b[order]]  # drop pairs within one region
+    # The pairs of threshold t are start[t] : start[t + 1]; there are none of threshold 0
     start = np.searchsorted(level[order], np.arange(n_levels + 1))
     return LaterJoins(a[order], b[order], start)
 
