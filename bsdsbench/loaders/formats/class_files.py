@@ -27,11 +27,13 @@ def read_predicted_classes(
     """
     maps: list[Map] = []  # one per file
     mask_options = options if options and options.kind is Kind.MASK else None
+    # A picture with a palette has an index at each pixel: class labels are the indices, and a mask
+    # is its colours if they are black and white, otherwise also the indices
     palette = pictures.Palette.MASK if mask_options else pictures.Palette.INDICES
     for path in paths:
         array = pictures.require_one_array(pictures.read_arrays(path, palette, read=read), path)
         with errors_naming(path, "a label map"):
-            if array.ndim > 3:
+            if array.ndim > 3:  # with axes of length 1, which are dropped, as in (1, 1, H, W)
                 array = pictures.to_plane(array, "label map")
             maps.append(array)
             if array.shape != maps[0].shape:
@@ -39,12 +41,12 @@ def read_predicted_classes(
                     f"shape {array.shape}, expected {maps[0].shape} of the first class"
                 )
     with errors_naming(paths[0], "a label map"):
-        if len(maps) > 1:
+        if len(maps) > 1:  # one map per class, which stays as it is
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if mask_options is None:
             return Prediction(image_id, paths[0], classes=maps[0])
         plane = pictures.to_plane(maps[0], "mask")
-        binarised = mask_options.mask(plane, file=paths[0].name)
+        binarised = mask_options.mask(plane, file=paths[0].name)  # `file` is stored as evidence
         evidence = binarised.evidence
         return Prediction(image_id, paths[0], classes=binarised.mask, evidence=evidence)
 
@@ -54,9 +56,10 @@ def parse_annotated_classes(
 ) -> dict[str, object]:
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
-    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W). Its struct
-      GTinst, whose numbers are no classes, gives "labels" if the metric compares objects
-      (`of_objects`).
+    - SBD (Semantic Boundaries Dataset): the struct GTcls has the label map (Segmentation) and the
+      boundaries of each class (Boundaries). They give "labels" (H, W) and "class_boundaries", bool
+      (C, H, W). A file without GTcls may have the struct GTinst, a map of instance numbers. It
+      gives "labels" if the metric compares objects (`of_objects`), as numbers are no classes.
     - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
       and 2 for the crack.
     - Any other file holds one array, see `class_parts`.
@@ -81,10 +84,11 @@ def class_parts(array: Map) -> dict[str, object]:
     """Convert an array of annotated classes to a keyword argument of GroundTruth.
 
     An array (H, W), or a non-binary (1, H, W), gives "labels". A binary array (C, H, W) gives
-    "class_boundaries", True where nonzero.
+    "class_boundaries", True where nonzero; so a binary (1, H, W) is the boundaries of one class.
+    Raises FaultError for other arrays, with a suggestion to select one map of several.
     """
     if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
-        array = pictures.to_plane(array, "label map")
+        array = pictures.to_plane(array, "label map")  # (H, W), without axes of length 1
     if array.ndim == 2:
         return {"labels": array}
     if array.ndim != 3 or not is_binary(array):
@@ -97,11 +101,12 @@ def class_parts(array: Map) -> dict[str, object]:
 def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     """Read the instance map in `file`, and add it in place to `parts`, arguments of GroundTruth.
 
-    The file holds one array (H, W), or SBD's struct GTinst with the instance map (Segmentation),
-    the outline of each instance (Boundaries) and its class (Categories). If `parts` has
-    "class_boundaries", they are replaced in place: the boundaries of a class become the union of
-    the outlines of its instances, as in SEAL's code. In SBD's refined annotations, Boundaries has
-    one outline per class instead, and Categories is unused.
+    The file holds one array (H, W), or the struct GTinst of SBD (Semantic Boundaries Dataset) with
+    the instance map (Segmentation), the outline of each instance (Boundaries) and its class
+    (Categories). If `parts` has "class_boundaries", bool (C, H, W), they are overwritten: the
+    boundaries of a class become the union of the outlines of its instances, as the code of SEAL (Yu
+    et al., ECCV 2018) does. In its refined annotations, Boundaries has one outline per class
+    instead, and Categories is unused.
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with errors_naming(file, "instances"):
@@ -114,7 +119,8 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        if len(outlines) == len(classes) != categories.size:  # refined: one outline per class
+        has_one_per_class = len(outlines) == len(classes) != categories.size  # refined annotations
+        if has_one_per_class:
             categories = classes
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"

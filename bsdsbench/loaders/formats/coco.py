@@ -28,8 +28,8 @@ from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import listed, show
 
-_SHOWN = 0.3  # programs show results from 0.3 to 0.7 on, and list all for COCO's AP
-_KEEP = "leave out those that are not meant to be shown"
+# Programs show predictions with a score from 0.3 to 0.7 on, but write all of them for COCO's AP
+_LEAST_SHOWN = 0.3
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
 Entry = dict[str, Any]
@@ -70,8 +70,10 @@ class CocoItems:
 
         The ground truth must be read first, because it lists the images and the categories, which
         are stored in `images` and `categories`. A panoptic file has one annotation per image, which
-        lists the segments of a PNG. Raises FileFormatError if an annotation names an image that the
-        ground truth does not list, or if a panoptic file does not have one annotation per image.
+        lists the segments of a PNG. Predictions with low scores, which were perhaps written for
+        COCO's AP alone, give an InputWarning. Raises FileFormatError if an annotation names an
+        image that the ground truth does not list, or if a panoptic file does not have one
+        annotation per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -89,14 +91,18 @@ class CocoItems:
                 by_image.setdefault(image_id, []).append(entry)
             # A file of predictions that lists no annotations is panoptic if the ground truth is
             if not (entries or is_list or is_truth):
-                entries = chain.from_iterable(self.gt.values())
+                entries = chain.from_iterable(self.gt.values())  # has been read before
             if _are_panoptic(entries):
                 self._check_panoptic(by_image)
-        scores = [] if is_truth else [entry.get("score", 1) for entry in chain(*by_image.values())]
-        n_low = sum(isinstance(score, int | float) and score < _SHOWN for score in scores)
+        if is_truth:
+            return by_image
+        scores = [entry.get("score", 1) for entry in chain(*by_image.values())]
+        n_low = sum(isinstance(score, int | float) and score < _LEAST_SHOWN for score in scores)
+        # A few may be meant to be shown: not below 10, or a third of all
         if n_low >= 10 and 3 * n_low > len(scores):
-            has = f"{n_low} of {len(scores)} results have a score below {_SHOWN}"
-            warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=_KEEP))
+            has = f"{n_low} of {len(scores)} results have a score below {_LEAST_SHOWN}"
+            fix = "leave out those that are not meant to be shown"
+            warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=fix))
         return by_image
 
     def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
@@ -123,8 +129,8 @@ class CocoItems:
         self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
             gt = self._draw(image_id, is_truth=True, annotated=[])
-            # Where segments overlap, the one drawn later is seen. Predicted segments that equal
-            # annotated ones are drawn in their order, so that equal segments give equal maps
+            # Where segments overlap, the one drawn later is seen. If the prediction is perfect, its
+            # segments must be drawn in the annotated order, or other parts of them would be seen
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
@@ -136,7 +142,8 @@ class CocoItems:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
 
         annotated: the annotated segments of the image in drawing order, [] for the annotated map.
-            Predicted segments that equal some of them are drawn in the same order.
+            Predicted segments that equal some of them are drawn in the same order, so that where
+            they overlap, the same one is seen (see `_reorder_exact`).
 
         For a panoptic file, the map is read from a PNG, and no segments are returned.
         """
@@ -227,16 +234,17 @@ class CocoItems:
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         n_categories = len(self.categories)
-        no_segment = (n_categories + 1) * DIVISOR if is_truth else 0
+        no_segment = (n_categories + 1) * DIVISOR if is_truth else 0  # the ignored class, or 0
         label_map = np.full(shape, no_segment, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)  # class * DIVISOR + instance
-            if is_truth and value > no_segment:
-                # A crowd, a group of objects annotated as one. It is of the ignored class, and all
-                # crowds of category k (from 1) have the instance DIVISOR - k. As in panopticapi,
-                # only the last one counts as a crowd of k. Earlier ones get another instance,
-                # DIVISOR - k - n_categories, which is no category's
-                label_map[label_map == value] -= n_categories
+            is_crowd = is_truth and value > no_segment  # a crowd has an instance of the last class
+            if is_crowd:
+                # In panopticapi, predicted segments of category k are not punished in a crowd of k,
+                # but only in the last one of the image. It keeps the value for the crowd of k, with
+                # the instance DIVISOR - k. The earlier ones get a common value, with the instance
+                # DIVISOR - k - n_categories, which is the crowd of no category
+                label_map[label_map == value] = value - n_categories
             label_map[ids == segment["id"]] = value
         return label_map
 
@@ -245,7 +253,8 @@ class CocoItems:
 
         Both are counted from 1: the third annotation of an image (`number`), of the second
         category, has the value 20003. A ground-truth crowd is not scored as an object: it gets the
-        ignored class, which follows the last category, and the instance DIVISOR - class.
+        ignored class, which follows the last category. Its instance, DIVISOR - class, tells whose
+        crowd it is, and is no other instance, as these are counted up from 1.
         """
         category = _get_id(annotation, "category_id", self.categories, "categories")
         if number >= DIVISOR:
@@ -427,8 +436,8 @@ def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None
         has = f"of {len(polygon)} numbers" if is_list else f"{polygon!r:.40}"
         raise FaultError(f"{where} {has}, expected lists x, y, x, y, x, y .. in a list")
     points = np.array(polygon, np.float64).reshape(-1, 2)
-    low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)  # (x, y) each
-    if (high <= 1).all() and (high > 0).any():  # would be drawn into one corner
+    low, high = points.min(axis=0), points.max(axis=0)  # (x, y) each
+    if (high <= 1).all() and (high > 0).any():  # fractions, which would be drawn into one corner
         fix = "multiply fractions of an image by its columns and rows"
         raise FaultError(f"{where} within 0 .. {high.max():g}, expected pixels", fix=fix)
     farthest = max(high.max(), -low.min())
@@ -507,8 +516,13 @@ def _parse_runs(text: str) -> I8:
     ends = np.flatnonzero(is_last)  # index of the last and of the first character of each length
     starts = np.concatenate([[0], ends[:-1] + 1])
     place = np.arange(six_bits.size) - np.repeat(starts, ends - starts + 1)  # 0, 1 .. in a length
-    runs = np.add.reduceat((six_bits & 31) << 5 * place, starts)
-    runs -= np.where(six_bits[ends] & 16, 32 << 5 * place[ends], 0)  # the sign bit is set
-    for first in (1, 2):  # undo the differences in the runs 1, 3, 5 .. and 2, 4, 6 .., from 0
+    # Each character adds its five bits times 32 ** place. A length so long that it overflows int64
+    # gives a wrong sum, which the caller refuses
+    shift = 5 * place
+    runs = np.add.reduceat((six_bits & 31) << shift, starts)
+    runs -= np.where(six_bits[ends] & 16, 32 << shift[ends], 0)  # the sign bit is set
+    # From run 3 on (counted from 0), a run is stored as the difference from the run two before. Run
+    # 0 is not part of this: 1, 3, 5 .. and 2, 4, 6 .. are summed
+    for first in (1, 2):
         runs[first::2] = np.cumsum(runs[first::2])
     return runs

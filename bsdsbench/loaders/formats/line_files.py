@@ -108,7 +108,7 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 
     Wireframe networks return a list of fixed length, which they fill by repeating their lines from
     the first one on. So the list is cut before the first later line with the same score as the
-    first line.
+    first line: scores are floats of a network, of which two lines hardly have the same.
 
     >>> draw_lines(Lines(np.array([[64, 0, 64, 64]]), np.array([0.9])), (2, 4), GRID).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
@@ -119,8 +119,8 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     best = np.zeros(shape)
     for line, score in zip(in_image, lines.scores[:n_drawn], strict=True):
         points = _sample_line(line[:2], line[2:])  # (n, 2), about one pixel apart
-        # Counted from 1, the pixel of coordinate p is floor(p), which is p - 0.5 rounded half up,
-        # and at least 1. Counted from 0, it is one less
+        # The reference program rounds p - 0.5 to the number of a pixel, counted from 1 and kept in
+        # the map. 1.2 is in pixel 1. Here, pixels are counted from 0
         pixels = np.clip(_round_half_up(points - 0.5), 1, np.array(shape)) - 1
         rows, columns = pixels.T
         best[rows, columns] = np.maximum(best[rows, columns], score)
@@ -130,20 +130,21 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    `arrays` are the variables of the file by name:
+    `arrays` are the variables of the file by name. The grid is the small map, such as 128 x 128, on
+    which wireframe networks predict; metrics of lines compare coordinates on it.
 
     - lines (N, 4): the two ends x, y, x, y of each line, in pixels counted from 1
     - size (rows, columns), optional: the size of the image; by default it is read from the image
       that belongs to the file `path`
     - grid (rows, columns), optional: the size of the grid; by default GRID
-    - lpos, optional: the lines in grid coordinates, row, column, row, column; by default `lines` is
-      scaled to the grid
+    - lpos, optional: the lines in grid coordinates, row, column, row, column, as in the files of
+      L-CNN; by default `lines` is scaled to the grid
     - junc, optional: the junctions in grid coordinates
 
     In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
     with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
     """
-    size = _parse_size(arrays, "size") or _read_image_size(path)
+    size = _parse_size(arrays, "size") or _read_image_size(path)  # None without a variable "size"
     check_size(size, 1)
     pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column ..
     if pixels.any() and pixels.max() <= 1:  # fractions of the image
@@ -152,7 +153,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     grid_size = _parse_size(arrays, "grid") or GRID
     if "lpos" in arrays:
         ends = _parse_coordinates(arrays, "lpos", 4)
-    else:  # scaled from pixels counted from 1 to the grid, and kept inside, as L-CNN does
+    else:  # scaled from pixels counted from 1 to the grid, and kept inside: L-CNN subtracts 1e-4
         grid = np.array([*grid_size, *grid_size])
         scale = grid / np.array([*size, *size])
         ends = np.clip((pixels - 1) * scale, 0, grid - 1e-4)

@@ -101,14 +101,15 @@ def _check_shares(name: str, rows: F8) -> None:
     their columns were exchanged.
     """
     if name.startswith(("eval_bdry", "eval_cover")):
+        # Shares follow a threshold or, in tables of images, an index and a threshold
         shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
         if (shares > 1).any():
             top = f"values up to {np.nanmax(shares):g}, expected shares from 0 to 1"
             raise FaultError(top, fix="divide percentages by 100")
     if name != "eval_bdry_thr.txt":
         return
-    thresholds, recall, precision = rows.T[:3]  # views of the columns
-    rows[(recall == 0) & np.isnan(precision), 2:] = 0  # precision and F
+    thresholds, recall, precision = rows.T[:3]  # views: they change with `rows`
+    rows[(recall == 0) & np.isnan(precision), 2:] = 0  # precision and F, the columns from 2 on
     if np.isnan(rows[:, :3]).any():
         raise FaultError("NaN in a threshold, recall or precision, expected numbers")
     if thresholds[-1] <= 1 and recall[-1] > recall[0] and precision[-1] < precision[0]:
@@ -130,6 +131,8 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("invalid counts, expected a threshold and four pixel counts in a row")
+        # sumR, all pixels of the ground truth, is the same at each threshold, and sumP, all pixels
+        # of the prediction, changes. If it is the other way round, the columns were exchanged
         if np.ptp(counts[:, 1]) > 0 and np.ptp(counts[:, 3]) == 0:
             has = "sumR changes with the threshold and sumP does not"
             raise FaultError(f"{has}, expected the columns thresh cntR sumR cntP sumP")
@@ -144,8 +147,9 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     eval_bdry.txt has a 9th column only if SBD's programs wrote it. In its rows of 4 to 6 numbers,
     the columns from the 5th on are NaN, because their meaning differs between programs.
 
-    The key "ev1" maps image ids to MatchCounts. They are read from ID_ev1.txt in the folder, or in
-    its subfolder per_image or nms-eval (edges toolbox); the last of these files is used.
+    The key "ev1" maps image ids to MatchCounts, the counts of one image at each threshold. They are
+    read from ID_ev1.txt in the folder, or in its subfolder per_image or nms-eval (edges toolbox);
+    the last of these files is used.
 
     Raises FileFormatError if there is none of these files, or if one is damaged.
     """
@@ -154,12 +158,14 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     for name, n_columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
-        most = SBD_COLUMNS if name == "eval_bdry.txt" else n_columns  # SBD's programs append AP
-        rows = _read_rows(root / name, most, AT_LEAST.get(name, n_columns))  # NaN if missing
-        if np.isnan(rows[:, n_columns:]).all():
-            rows = rows[:, :n_columns]
-        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():  # rows of 4 to 6 numbers
-            rows[:, 4:] = np.nan
+        if name == "eval_bdry.txt":
+            rows = _read_rows(root / name, SBD_COLUMNS, AT_LEAST[name])  # NaN if missing
+            if np.isnan(rows[:, n_columns:]).all():  # without AP, the column that SBD's add
+                rows = rows[:, :n_columns]
+            if np.isnan(rows[:, 6]).all():  # without F_max: rows of 4 to 6 numbers
+                rows[:, 4:] = np.nan
+        else:
+            rows = _read_rows(root / name, n_columns, AT_LEAST.get(name, n_columns))
         if name.endswith(("_thr.txt", "_th.txt")):
             rows = rows[np.argsort(rows[:, 0], kind="stable")]  # by the threshold
         tables[name] = rows
@@ -196,15 +202,19 @@ def format_boundary_tables(
     for first in range(0, n_images, BLOCK):  # in blocks, to limit the memory
         block = slice(first, first + BLOCK)
         best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
-        # Threshold, recall, precision and F of each image: (4, n) -> (n, 4)
+        # `best_points` maps threshold, recall, precision and F, in this order, to the values of the
+        # n images of the block: (4, n) -> (n, 4)
         image_rows[block, 1:] = np.transpose(list(best_points.values()))
-    _, *ois = score["ois"].values()  # recall, precision and F, without the threshold
+    # `ods` and `ois` hold threshold, recall, precision and F; the file has no threshold of OIS
+    _, *ois = score["ois"].values()
     curve_rows = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
     summary = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]  # an undefined AP is 0
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    text_of = cache(" {:10g}".format)  # formats each number that occurs only once: half the time
+    # Counts recur (all ground-truth pixels are the same at each threshold), so their texts are
+    # cached, which takes half the time
+    text_of = cache(" {:10g}".format)
     starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
     for image_id, counts in zip(ids, matches, strict=True):
         columns = []  # the texts of each of the four counts at all thresholds
