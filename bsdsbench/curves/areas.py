@@ -445,7 +445,7 @@ def _is_in_unit_range(scores: F8) -> bool:
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     """Compute average precision as torchmetrics does: exact, and binned with 100 thresholds.
 
-    If a score is outside [0, 1], all get a sigmoid in single precision, as torchmetrics does.
+    If a score is outside [0, 1], all pass a sigmoid in single precision, as in torchmetrics.
     """
     if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):

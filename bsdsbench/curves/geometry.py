@@ -86,8 +86,8 @@ def pr_to_roc(
     Raises
     ------
     DataError
-        If a precision or recall is outside [0, 1], if a total is not above 0, or if the totals rule
-        a point out: precision 0 at a recall above 0, or more false positives than negatives.
+        If a precision or recall is outside [0, 1], if a total is not above 0, or if a point is
+        impossible: precision 0 at a recall above 0, or more false positives than negatives.
 
     Examples
     --------
@@ -203,7 +203,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[F8]:
     """Insert a point at each whole TP between the points of a curve, with FP interpolated linearly.
 
-    The given counts must not decrease along the curve. Returns TP and FP of all points, (K,) each.
+    In PR space they show that the way between two points is bent. The given counts must not
+    decrease along the curve. Returns TP and FP of all points, (K,) each.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:

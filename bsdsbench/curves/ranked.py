@@ -172,7 +172,7 @@ def pr(
     normalize_prior : float or None
         In [0, 1]. Precision is computed as if this fraction of the samples were positive.
     num_positives, num_negatives : int or None
-        Class totals to use instead of the numbers of samples, at least these. 1e4 is accepted.
+        Class totals instead of the numbers of samples, but not below them; also floats like 1e4.
     include_inf : bool or None
         If True, samples with score -inf rank last. If False, they are never retrieved, as in
         VLFeat. The default is False with ties="sample", otherwise True.
@@ -361,7 +361,7 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
-    tpr, fpr = _rate(ranking, ranking.tp, p), _rate(ranking, ranking.fp, n)
+    tpr, fpr = _rate(ranking, ranking.tp, p), _rate(ranking, ranking.fp, n)  # tp / p, fp / n
     auc = eer = eer_threshold = np.nan
     if p and n:
         auc = _roc_area(ranking, plot)
@@ -388,7 +388,7 @@ def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
     after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
     if after == tpr.size:
         return _EqualError(np.nan, np.nan)
-    before = after - 1
+    before = after - 1  # not below 0, as TPR is 0 and TNR is 1 at the first point
     tpr_before, tnr_before = tpr[before], 1 - fpr[before]
     tpr_rise = tpr[after] - tpr_before
     tnr_fall = tnr_before - (1 - fpr[after])
@@ -447,7 +447,7 @@ def parse_variant(name: str) -> Variant:
     for rate_name in re.split(r" (?:over|against|versus|vs\.?) ", text):
         for rate, names in RATE_NAMES.items():  # such as "tp": ("true positive rate", "tpr", ...)
             if rate_name in names:
-                axes = rate + axes
+                axes = rate + axes  # the name that comes later is x, and stands first
     for variant in VARIANTS:
         if variant in (text, axes):
             return variant
@@ -459,9 +459,9 @@ def along_curve(curve: PRResult | ROCResult) -> PRResult | ROCResult:
     """Return a curve with its points by descending threshold, starting without predictions.
 
     A curve that is empty or starts at TP = FP = 0 has this order and is returned unchanged. Other
-    curves were made by `pr` or `roc` with stable=True, and have one point per sample in input
-    order. They are sorted by TP + FP, samples that are never retrieved (counts of -1) are dropped,
-    and the point without predictions is added before the first.
+    curves were made by `pr` or `roc` with stable=True. They lack this point, and have one point per
+    sample in input order. They are sorted by TP + FP, samples that are never retrieved (counts of
+    -1) are dropped, and the point without predictions is added before the first.
     """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve

@@ -87,6 +87,7 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
         is_sign = bool((labels < 0).any())
+        # Without a label of 1, the caller warns that there are no positives, which says more
         if is_sign and (n_zeros := int((labels == 0).sum())) and (labels > 0).any():
             fix = "if 0 is negative and -1 void, remove the rows of -1"
             has = f"left out beside -1 and 1: {counted(n_zeros, 'label')} of 0"
@@ -171,13 +172,13 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
         array = _flat_numbers(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
-        low, high = array.min(initial=0), array.max(initial=1)
+        low, high = array.min(initial=0), array.max(initial=1)  # 0 and 1 if all are in [0, 1]
         if kind == "share" and (low < 0 or high > 1):
             if low < -RATE_SLACK or high > 1 + RATE_SLACK:
                 has = f"values from {array.min():.10g} to {array.max():.10g}"
                 raise DataError(f"{name}: {has}, expected 0..1")
             array = array.clip(0, 1)
-        if kind == "count" and (np.diff(array, prepend=0) < 0).any():
+        if kind == "count" and (np.diff(array, prepend=0) < 0).any():  # also if the first is < 0
             raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
         arrays.append(array)
     _check_same_size(**dict(zip(arguments, arrays, strict=True)))

@@ -103,7 +103,7 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return a JSON-serializable dict of the fields, the median time and the scores."""
+        """Return the fields, the median time per image and the scores as a dict for JSON."""
         return {
             "name": self.name,
             "maps": str(self.maps),

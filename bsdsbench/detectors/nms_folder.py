@@ -30,7 +30,7 @@ def nms_files(
     source: a folder, or several folders with maps of the same images, which are averaged first.
     target: folder for the PNGs. Files of the same names are replaced. Others cause a warning.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits
-        (0: 8 bits).
+        (8 if that is 0).
     progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` lies in one of
@@ -60,7 +60,8 @@ def nms_files(
     for done, image_id in enumerate(ids, 1):
         try:
             soft = _mean_map([files[image_id] for files in files_of_folders])
-            write_atomic(target / f"{image_id}.png", png_bytes(prepare(soft, protocol)))
+            thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
+            write_atomic(target / f"{image_id}.png", png_bytes(thinned))
         except DataError as error:
             errors.append(error)
         if progress:

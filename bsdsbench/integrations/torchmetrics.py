@@ -114,8 +114,7 @@ class BenchmarkMetric(Metric):
         """
         records = image_records(pred, gts, image_id, groups, self.plan)  # the counts of each image
         if image_id is None:
-            # `evaluation` numbers these images, once those of all ranks are there: drop the numbers
-            # that they have within this update
+            # Drop the numbers within this update: `evaluation` numbers the images of all ranks
             records = [replace(record, image_id="") for record in records]
         else:
             seen = dict(self._seen)

@@ -191,8 +191,8 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
     Ties go to the lowest threshold. For a stack of S curves, the fields of the point are (S,).
 
-    rule: a key of ODS_RULES. "interpolated" considers 100 points of each segment between adjacent
-        thresholds, like maxF in collect_eval_bdry.m.
+    rule: a key of ODS_RULES. "maximum" considers the thresholds alone, "interpolated" 100 points of
+        each segment between adjacent thresholds, like maxF in collect_eval_bdry.m.
     """
     t = curve.thresholds
     f, precision = np.atleast_2d(curve.f), np.atleast_2d(curve.precision)  # (S, T) each
@@ -450,8 +450,8 @@ def curve_scores(
     matches: int (N, T, 4), the numbers of matched and of all annotated pixels of each image, and of
         matched and of all predicted pixels.
     weights: int (S, N), how many times each image occurs in each sample.
-    protocol: supplies the comparison operator and the rules for ODS and AP.
-    r50: True to add "r50" and "edges_r50", the recall at precision 0.5 by two rules.
+    protocol: supplies the operator (pixels >= or > a threshold count) and rules for ODS and AP.
+    r50: True to add "r50" and "edges_r50", the recall at precision 0.5 by `recall_at_half`.
     ap: function that computes the AP (S,) of a stack of S curves. Default: the protocol's rule.
 
     Returns a dict with "curve", the curve of the counts summed over images; "ods", the point of

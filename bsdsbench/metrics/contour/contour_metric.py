@@ -355,7 +355,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image. For means over sequences, add `frame`, the characters of its id."""
+        """Count one image. Means over sequences also need `frame`, the characters of its id."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts

@@ -103,7 +103,7 @@ def as_pair(
         box: tuple[slice, ...] = ()  # no cropping
         if masks.pred.size > _LARGEST_UNCROPPED:
             in_either = masks.pred | masks.gt
-            # A single pixel if both masks are empty
+            # A single pixel if both masks are empty. `LabelPair.shape` remains that of the image
             box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
         # The int8 view of a bool mask is 1 inside and 0 outside; labels are 0 inside, -1 outside
         labels = [np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks]
@@ -158,7 +158,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False where `gt` is one of `ignored`.
 
-    Raises DataError if an array is empty or not binary, and ShapeError if the shapes differ.
+    Raises DataError if an array has no pixels or is not binary, ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)

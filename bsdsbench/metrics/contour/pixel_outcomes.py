@@ -36,8 +36,7 @@ def draw_classes(
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
     correct, false, missed, in different objects of the two maps (OTHER), or in no object. An OTHER
-    pixel is in both maps, so it is one of the annotated pixels and one of the predicted ones, but
-    no correct one. So the F-measure of a drawing is its Dice score.
+    pixel counts as annotated and as predicted, so that the F-measure of a drawing is its Dice score.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both; -1 is no object.
     class_of (n,): the class of each object, as an index into `names`, the names of the classes.
@@ -93,7 +92,8 @@ def _largest_errors(
     pred_rims, gt_rims = (trace(labels, pair.n, "rim") for labels in (pair.pred, pair.gt))
     # The rim pixels of label k are at start[k] .. start[k + 1] - 1 of the arrays rows and cols
     for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
-        squared = distances.nearest(rims, other, *spacing)  # (rim pixels,), inf without a partner
+        # (rim pixels,), to the nearest rim pixel of the same label in the other map; inf if none
+        squared = distances.nearest(rims, other, *spacing)
         for label in range(pair.n):
             first, end = rims.start[label], rims.start[label + 1]
             if not np.isfinite(squared[first:end]).any():  # one map has no such object

@@ -235,9 +235,9 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
 
-        Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` are
-        averaged over annotators, and counts in pixels or regions are summed. The only threshold is
-        1. The image has at least two annotators, which `count_image` checks.
+        Each annotator in turn is the prediction of `region_counts`. Measures that are ratios, such
+        as `pri`, are averaged over annotators, and counts in pixels or regions are summed. The only
+        threshold is 1. The image has at least two annotators, which the caller checks.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -349,7 +349,7 @@ class RegionMetric(Metric[None]):
         tables: file name -> array (rows, columns), as described in `files`.
 
         The result holds "covering", "pri" and "voi", as far as their tables are there, each with
-        "ods" and "ois", and `n_images`, which is 0 if eval_cover_img.txt is missing.
+        "ods" and "ois" (and "best" for covering), and `n_images`, 0 without eval_cover_img.txt.
         """
         scores = {}  # the thresholds in the tables, here _, are not scores
         if "eval_cover.txt" in tables:
@@ -367,8 +367,8 @@ class RegionMetric(Metric[None]):
 def _curves_csv(score: Score, thresholds: F8) -> str:
     """Return the mean values of all measures as CSV text, with a header and a row per threshold.
 
-    Each measure is a column. Those with precision and recall, objects and parts ("fop") and pixel
-    pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
+    Each measure is a column, such as "pri" (Rand index). Those with precision and recall, objects
+    and parts ("fop") and pixel pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
     """
     columns = {"thresholds": thresholds}
     columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}

@@ -92,7 +92,7 @@ class Annotators:
         have the label 0, which the adapted Rand error may ignore, and which are candidates, the
         large regions that earn credit in the measure of objects and parts.
 
-        Raises DataError without a map or for one of no labels, ShapeError for different shapes.
+        Raises DataError without a map or if one is no label map, ShapeError if the shapes differ.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
