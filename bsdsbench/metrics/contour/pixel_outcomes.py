@@ -36,7 +36,7 @@ def draw_classes(
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
     correct, false, missed, in different objects of the two maps (OTHER), or in no object. An OTHER
-    pixel counts as annotated and as predicted, so that the F-measure of a drawing is its Dice score.
+    pixel counts as annotated and as predicted, so the F-measure of a drawing is its Dice score.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both; -1 is no object.
     class_of (n,): the class of each object, as an index into `names`, the names of the classes.
