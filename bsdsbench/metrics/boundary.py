@@ -549,7 +549,7 @@ def threshold_changes(
         # Without a threshold 0. Cuts are the smallest values that count as boundary
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
         if near is None or protocol.clean or dropped is not None:
-            near = thinning.EVERYWHERE  # all changes: of pixels that `clean` or `dropped` removes
+            near = thinning.EVERYWHERE  # `clean`, and the size without `dropped`, need all pixels
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)  # apply these
         level = thresholding.levels(soft, cuts)  # (H, W), number of thresholds each pixel reaches

@@ -81,7 +81,6 @@ def pixel_classes(
     pred_pixel = np.flatnonzero(row_in_false >= 0)  # flat indices, as in `gt_pixel`
     gt_pixel = target.vertices.pixel.astype(np.int64)  # a pixel occurs once for each annotator
     pixel = np.union1d(pred_pixel, gt_pixel)  # all pixels that are drawn, in ascending order
-
     # False pixels have the same class at every threshold at which they are false
     false_bits = pixel_bits.false[row_in_false[pred_pixel]]
     false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
@@ -99,7 +98,6 @@ def pixel_classes(
     for code, missed_bits in _missed_bits(pixel_bits, errors).items():
         layers.append(_Layer(code, gt_pixel, missed_bits))
     classes = _merge_layers(layers, pixel, thresholds.size)
-
     # Put all in order of ascending thresholds. `size` begins at the highest threshold, and so do
     # the bits, unless `backwards` is set: then the matching began at the lowest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)

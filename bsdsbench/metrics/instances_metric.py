@@ -167,12 +167,11 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     iou = shared / (gt_pixels[:, None] + pred_pixels - shared)
     one_to_one = _linear_sum_assignment()(iou, maximize=True)
     inside, joined = _jaccard_sums(shared, iou, gt_pixels, pred_pixels, one_to_one)
-    n_objects = gt_pixels.size + pred_pixels.size
     return Counts(
         inside=inside,
         joined=joined,
         objects=by_size.sum(axis=0),
-        sorted_ap=_sorted_ap(iou[one_to_one], n_objects),
+        sorted_ap=_sorted_ap(iou[one_to_one], gt_pixels.size + pred_pixels.size),
         **({"by_size": by_size} if opt.sizes else {}),
     )
 

@@ -125,10 +125,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
 
         AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
-        error of the soft map.
-
-        If the AP rule is "step", as in scikit-learn, the curve needs a point of recall 1: that at
-        which every pixel is predicted is added to it before AP is computed.
+        error of the soft map. If the AP rule is "step", as in scikit-learn, the curve gets a point
+        of recall 1, at which every pixel is predicted, before AP is computed.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
@@ -270,7 +268,7 @@ def pixel_counts(
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
     # For each map int64 (4, cuts): tp, fp, fn and tn, summed over annotators
     tables = [np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0) for one_map in maps]
-    tp, fp, fn, tn = np.hstack(tables)
+    tp, fp, fn, tn = np.hstack(tables)  # (4, T)
     # Errors of integer maps are summed exactly, in units of 1 / full_scale; bool maps are 0 and 1
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)

@@ -168,8 +168,6 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
         segmentations. A pixel may be predicted again after a threshold at which it is not.
     masks: bool (A, H, W), the pixels that each of A annotators marked.
     valid: bool (H, W), False at void pixels; None if no pixel is void.
-
-    In the result, `matches` is summed over annotators.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
     # The class of each pixel, (H, W), while it is not predicted, and while it is
@@ -178,6 +176,7 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
     changes = changes_of(classes, masks.shape[1:])  # only the steps at which a class changes
     n_marking = masks.sum(axis=0)  # number of annotators who marked each pixel
     matched = (maps * n_marking).sum(axis=(1, 2))
+    # Matched and all annotated, matched and all predicted pixels, (T, 4), summed over annotators
     matches = _matches_of(matched, np.count_nonzero(maps, axis=(1, 2)), masks)
     return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks))
 
