@@ -37,8 +37,9 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     if not out:
         yield lambda: None
         return
+    # The child finds the modules that this process finds, also if the user extended sys.path, but
+    # (-P) none in the current folder. Its code, _CODE, calls `_draw_from_stdin`
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    # -P: modules in the current folder must not be imported
     command = [sys.executable, "-P", "-c", _CODE]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(
@@ -54,9 +55,10 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
         try:
             yield start_drawing
         except BaseException:
-            if not child_stdin.closed:
+            if not child_stdin.closed:  # it has no folder yet; otherwise it finishes its drawing
                 child.kill()
             raise
+    # Popen's `with` block has waited for the child to end
     if child.returncode:
         _draw(out)
 
@@ -64,10 +66,11 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 def _draw_from_stdin() -> None:
     """Import matplotlib, read a run's folder from standard input, draw the run's plots, and exit.
 
-    This is what the child process of `plots_beside` does.
+    This is what the child process of `plots_beside` does. It starts before the run is evaluated,
+    imports matplotlib meanwhile, and then waits here until the parent sends the folder of the run.
     """
     gc.disable()  # imports allocate many long-lived objects
-    for module in _MODULES:
+    for module in _MODULES:  # matplotlib and what reads and draws a run
         import_module(module)
 
     _draw(os.fsdecode(sys.stdin.buffer.read()))

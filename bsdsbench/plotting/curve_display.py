@@ -77,13 +77,18 @@ class CurveDisplay:
     _first_figure: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Convert the two arrays to float64 (K,).
+        """Convert the two arrays of the curve to float64 (K,).
 
-        Raises DataError if their lengths differ, or if a rate is above 1.
+        `self.arrays` are the names of the fields that hold them, such as ("recall", "precision").
+
+        Raises DataError if their lengths differ or, of a PR, ROC or DET curve, if a rate is above
+        1, such as a percentage.
         """
         x, y = (as_numbers(getattr(self, name), name).ravel() for name in self.arrays)
+        has_rates = hasattr(self, "space")  # "pr", "roc" or "det"; other displays lack it
         for name, values in zip(self.arrays, (x, y), strict=True):
-            if hasattr(self, "space") and not (values[~np.isnan(values)] <= 1 + _ROUNDING).all():
+            # Up to 1, and a rounding error of float32 more
+            if has_rates and not (values[~np.isnan(values)] <= 1 + _ROUNDING).all():
                 has = f"{name}: values up to {np.nanmax(values):g}, expected shares from 0 to 1"
                 raise DataError(has, fix="divide percentages by 100")
         if x.size != y.size:
@@ -241,7 +246,8 @@ class CurveDisplay:
             The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
             hold what was drawn; the marked point and the chance line may be None.
         """
-        # `from_predictions(...).plot()` draws the curve twice, but shall show one figure
+        # `from_predictions` draws the curve, and `from_predictions(...).plot()` draws it again, but
+        # shall show one figure: close the first, which `from_predictions` kept in this attribute
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
 
@@ -252,8 +258,10 @@ class CurveDisplay:
         with style.style():
             if ax is None:
                 ax = style.new_axes(*self.size)
-            elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
-                ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
+            figure = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
+            # Axes in a grid of subplots, which have a subplotspec, can be arranged automatically
+            if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
+                figure.set_layout_engine("constrained")  # room for labels and legends
             x_label, y_label = self.axes
             ax.set_xlabel(ax.get_xlabel() or x_label, parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or y_label, parse_math=False)
@@ -262,7 +270,7 @@ class CurveDisplay:
                 self._prepare(ax)  # limits and scales
             if self.title:
                 style.add_title(ax, self.name, self.title)
-            self.ax_, self.figure_ = ax, ax.figure.figure
+            self.ax_, self.figure_ = ax, figure
             self._draw_artists(ax, chance, line)
             if self.label:
                 style.legend(ax, ax.lines)
@@ -274,11 +282,14 @@ class CurveDisplay:
         `line_` is the curve. `point_` is the marked point, such as the best operating point, and
         `chance_` the dashed line of a random ranking; each is None if it was not drawn.
 
+        Points without an order (not `joined`) are drawn as dots alone. A `dotted` curve is a line
+        with dots on it.
+
         chance : if False, the chance line is not drawn
         line : arguments of `Axes.plot` for the curve, which override its style
         """
         curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
-        if not self.joined:  # its points have no order: draw them as dots, without a line
+        if not self.joined:
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
         # x and y of the curve, and of the chance line and the marked point if the display has them
         drawing = self._drawing()
@@ -296,7 +307,7 @@ class CurveDisplay:
             # A dot if it is the best operating point; other displays choose another marker, such as
             # a star at the equal error rate
             is_best = self.best is not None
-            marker_style = _DOT_STYLE if is_best else self.marker_style
+            marker_style = _DOT_STYLE if is_best else self.marker_style  # all have a "markersize"
             marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
-            marker["markersize"] *= style.marker_scale()
+            marker["markersize"] *= style.marker_scale()  # larger on slides
             (self.point_,) = ax.plot(*drawing.point, **marker)

@@ -87,8 +87,9 @@ class PRCurveDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
+        # The points of some published runs ("ref:NAME") are parameter combinations without an order
         display.joined = run.reference is None or run.reference.ordered
-        display.beta2 = _beta2(run, metric)
+        display.beta2 = _beta2(run, metric)  # of the F-measure of the metric; None: with a curve
         return display
 
     @classmethod
@@ -122,14 +123,15 @@ class PRCurveDisplay(CurveDisplay):
         converted = to_space(curve, "pr")  # a PRResult, CurvePoints or PRCurve (of a run)
         if isinstance(converted, PRResult):
             # The title, and the points after interpolation
-            arguments = {**_ranking_fields(converted), **arguments}
+            arguments = {**_fields_of_ranking(converted), **arguments}
             return super().from_curve(converted, name, **arguments)
         # The area is NaN without the numbers of positives and negatives, which give TP and FP, and
-        # if the points are in no order that a line can follow
+        # if the points are in no order that a line can follow: TP or FP falls from one to the next
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
         # `interpolate_pr` adds a point at each whole TP, so 4 positives would give a line of few
-        # points. With all counts times 125, rates are the same, but there are 500 whole TPs
+        # points. With all counts times 125, rates are the same, but there are 500 whole TPs, enough
+        # for a line that looks smooth. A whole factor keeps counts whole
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
         line = interpolate_pr(
             scale * converted.tp, scale * converted.fp, scale * converted.positives
@@ -141,8 +143,10 @@ class PRCurveDisplay(CurveDisplay):
             "title": f"AUC (counts interpolated) {100 * converted.area:.1f} %",
         }
         display = super().from_curve(converted, name, **{**computed, **arguments})
-        display.original_points = converted.recall, converted.precision  # marked by dots
-        display.number = "auc"  # the field that the legend shows
+        # Attributes that are no arguments: `dotted` curves have dots at the given points, and the
+        # legend shows the field `number`, which is "ap" for curves of labels and scores
+        display.original_points = converted.recall, converted.precision
+        display.number = "auc"
         return display
 
     def _drawing(self) -> Drawing:
@@ -172,13 +176,16 @@ class PRCurveDisplay(CurveDisplay):
         draw_iso_f(ax, self.beta2)
 
 
-def _ranking_fields(curve: PRResult) -> dict[str, object]:
+def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
-    The title has the AP, the area under the curve and the 11-point AP, in percent. Recall and
-    precision have points interpolated from the counts. These two are left out, so that the curve's
-    points are drawn, if there are no positives, or if its precision is not TP / (TP + FP): it may
-    be an envelope, or computed for another fraction of positives.
+    The title has the AP, the area under the curve and the 11-point AP, in percent.
+
+    Recall and precision have points added by `interpolate_pr`, at each whole TP, because a straight
+    line between two points would be too high: it is TP and FP that change linearly between them
+    (Davis and Goadrich 2006). The two are left out, so that the points are joined by straight
+    lines, if there are no positives, or if the precision is not TP / (TP + FP). It may be the
+    largest precision at this or a higher recall, or computed for another fraction of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
@@ -223,13 +230,14 @@ class FThresholdDisplay(CurveDisplay):
         DataError if there is none, if `metric` has no curve, or if the run is a published reference
         whose curve is parametrised by something other than a threshold.
         """
-        # The curve of a published reference may have another parameter than a threshold
+        # A published method that gives segmentations has one for each value of another parameter,
+        # such as the number of regions
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
             raise DataError(f"{run.name}: {parameter}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
-        f = f_beta(curve.precision, curve.recall, _beta2(run, metric))
+        f = f_beta(curve.precision, curve.recall, _beta2(run, metric))  # the metric's beta^2
         return cls(curve.thresholds, f, name=name or run.name, best=_best_point(score))
 
     def _drawing(self) -> Drawing:
@@ -349,16 +357,17 @@ class DETCurveDisplay(CurveDisplay):
     def __post_init__(self) -> None:
         """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
 
-        It is the largest power of ten, but at least 1e-9, with which all rates except 0 and 1 lie
-        between `lowest` and 1 - `lowest`: 0.001 if the smallest rate is 0.004.
+        It is the largest power of ten that exceeds no rate and no distance of a rate from 1: 0.001
+        for rates from 0.004 to 0.9, and 0.1 for a single rate of 0.5. Rates of 0 and 1, which have
+        no place on these scales, do not count. The limit is at least 1e-9.
         """
-        # Displays of different kinds cannot share axes, nor can different scales
+        # `plot_curves` refuses displays of several kinds, so that scales are not mixed
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays
         rates = np.r_[self.fpr, self.fnr]
-        rates = rates[(rates > 0) & (rates < 1)]  # 0 and 1 have no place on these scales
+        rates = rates[(rates > 0) & (rates < 1)]
         distance_to_ends = min(rates.min(), 1 - rates.max()) if rates.size else 0.1
         power_of_ten = 10.0 ** np.floor(np.log10(distance_to_ends))
         self.lowest = float(max(power_of_ten, _SMALLEST_LIMIT))
@@ -369,10 +378,11 @@ class DETCurveDisplay(CurveDisplay):
         There is no star if the EER is unknown, 0 or 1. The axes cannot show rates of 0 and 1, so
         points with such rates are moved just outside the limits.
         """
-        from scipy.special import ndtr  # the standard normal CDF
+        from scipy.special import ndtr  # the standard normal CDF, the inverse of `_deviate`
 
         low = self.lowest / 4  # outside the axes, which begin at `lowest`
-        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))  # even in deviates
+        # 300 rates from `low` to 1 - `low`, evenly spaced on the scale of normal deviates
+        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x = np.clip(self.fpr, low, 1 - low)
         y = np.clip(self.fnr, low, 1 - low)

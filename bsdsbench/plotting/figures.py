@@ -101,7 +101,8 @@ def plot_curves(
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # All DET curves share the smallest lower limit. Copies are drawn, so displays keep their own.
+    # DET displays have a lower limit of their axes, `lowest`, and all get the smallest one. Copies
+    # are drawn, so displays keep their own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
     drawn_levels = set()
     with style.style(file=path is not None):
@@ -118,7 +119,7 @@ def plot_curves(
             drawn_levels.add(chance_level)
         if len(displays) > 1:  # a title shows the areas of a single curve
             displays[0].ax_.set_title("")
-    return style.save(displays[0].figure_, path)
+    return style.save(displays[0].figure_, path)  # writes nothing if `path` is None
 
 
 def plot_spaces(
@@ -199,13 +200,13 @@ def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot:
     """
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
-        crossings = meeting(a, b, space).places
+        crossings = meeting(a, b, space).places  # the points at which the two cross
         if space == "pr":
             x, y = crossings.recall, crossings.precision
         else:
             fpr, tpr = crossings.fpr, crossings.tpr
             rates = {"fp": fpr, "tp": tpr, "fn": crossings.fnr, "tn": 1 - fpr}
-            x_and_y = plot if space == "roc" else "fpfn"  # two codes of two letters
+            x_and_y = plot if space == "roc" else "fpfn"  # two codes of two letters: "fp", "fn"
             x, y = rates[x_and_y[:2]], rates[x_and_y[2:]]
         xs += x.tolist()
         ys += y.tolist()
@@ -286,11 +287,12 @@ def plot_runs(
         suffix of `path` is unknown. If `force` is False, also if protocols or images differ.
     """
     given_word(kind, "kind", (*DISPLAYS, _BOX))
+    # A run is a method of one run. Together, the runs of all methods get the same AP and ODS rules
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
-    every_run = as_runs([*labelled, *all_runs(methods)])  # with the same AP and ODS rules
+    every_run = as_runs([*labelled, *all_runs(methods)])
     methods_of_one = [Method(run.name, [run]) for run in labelled]
-    all_methods = replace_runs([*methods_of_one, *methods], every_run)  # with the runs just loaded
+    all_methods = replace_runs([*methods_of_one, *methods], every_run)
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
@@ -299,22 +301,23 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
-    measure, curves = Spread(spread), []  # one curve per method
+    measure, curves = Spread(spread), []  # one MethodCurve per method and published result
     with style.style(look, path is not None):
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
             scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
             aps = [float(score.get("ap", math.nan)) for score in scores]
             curves.append(method_curve(method, displays, aps, measure, each_run))
-        # A published AP is shown if its rule is that of all runs or, without runs, of all results
-        ap_rules = {run.protocol.ap_rule for run in every_run}
-        ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
+        # A published AP is shown if its rule is the only one: that of all runs or, without runs, of
+        # all results whose rule is known
+        rules = {run.protocol.ap_rule for run in every_run}
+        rules = rules or {str(p.ap_rule) for p in published_results if p.ap_rule in AP_RULES}
         for p in published_results:
-            display = PRCurveDisplay.from_published(p, ap=ap and ap_rules == {p.ap_rule})
+            display = PRCurveDisplay.from_published(p, ap=ap and rules == {p.ap_rule})
             curves.append(MethodCurve(display))
         figure = plot_curves([curve.display for curve in curves])
         for curve in curves:
-            curve.draw_runs()  # the band, or the curves of the other runs
+            curve.draw_runs()  # of a method with several: the band, or the curves of the others
         # For each entry of the legend the F of its best point, or 0 if there is none
         f_of_artist: dict[Any, float] = {curve.display.line_: curve.f for curve in curves}
         if human is None:  # mark it if no run has a reason against it
@@ -322,6 +325,7 @@ def plot_runs(
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             f_of_artist |= _draw_human_point(figure.axes[0], human)
+        # The legend: the best first, then what the bands are. The file gets notes on the settings
         artists = sorted(f_of_artist, key=lambda artist: f_of_artist[artist], reverse=True)
         style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, measure)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
@@ -338,7 +342,8 @@ def _check_comparable(
     (a data set and a metric), and the runs must be comparable with it. If `human` is True, the task
     must be that of human performance on BSDS500.
     """
-    problems = forbidden(runs)
+    problems = forbidden(runs)  # one text per difference of protocol or images
+    # The distinct tasks, in order. A published curve is that of the first task of its result
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
     if human:
         tasks[HUMAN_TASK] = None
@@ -353,7 +358,8 @@ def _check_comparable(
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> dict[Artist, float]:
     """Plot human performance as a point on precision-recall axes, and return {artist: F}.
 
-    human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set
+    human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set. If
+        it is False, this function is not called
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
@@ -386,6 +392,7 @@ def _plot_boxes(
     metric_name = shared_metric(runs, given_name or None)
     scorer = registry.get(metric_name)
     wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
+    score = ""  # the full name of the score, the same for all runs
     values_of_runs = []  # of each run, one value per image in which the score is defined
     for run in runs:
         image_values = values_by_score(run, metric_name)  # score -> a value per image
@@ -393,16 +400,16 @@ def _plot_boxes(
         score = chosen_scores([wanted], list(image_values))[0]
         values = np.array(image_values[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
-    parsed = score_name(score)  # the same score for all runs; None if it is no metric's column
+    parsed = score_name(score)  # its metric, part and column; None if no metric has the column
     heading = parsed.column.heading if parsed else score
     if parsed and parsed.part:
         heading = f"{parsed.part}: {heading}"
     with style.style(look, path is not None):
-        ax = style.new_axes(3.4, 1.35)
+        ax = style.new_axes(3.4, 1.35)  # height in inches, width / height
         _draw_boxes(ax, [run.name for run in runs], values_of_runs)
         ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
         figure = ax.figure.figure
-        style.figure_notes[figure] = _signatures(runs)
+        style.figure_notes[figure] = _signatures(runs)  # metadata of the file: the runs' settings
         return style.save(figure, path)
 
 

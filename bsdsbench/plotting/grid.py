@@ -31,10 +31,11 @@ def draw_grid(
     look : the width of the figure: "page" (full text width of a paper) or "column"
     """
     with style(look, file=True):
-        # All lengths are in inches. Positions are measured from the lower left corner.
+        # All lengths are in inches. Positions are measured from the lower left corner. A line of
+        # text is one font size (em) high, and the factors below leave room between lines
         width = figure_width()
-        em = font_size() / 72
-        left_margin = 1.6 * em
+        em = font_size() / 72  # 72 points per inch
+        left_margin = 1.6 * em  # for the labels of the rows, which are rotated
         caption_height = 1.5 * em
         cell_width = (width - left_margin) / len(headings)
         letters = max(letters_in(cell_width, LETTER_WIDTH), 4)

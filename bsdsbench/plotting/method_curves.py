@@ -64,7 +64,7 @@ class MethodCurve(NamedTuple):
             ax.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
         elif self.run_displays:
             width = 0.5 * self.display.line_.get_linewidth()
-            self.display.line_.set_linewidth(width)
+            self.display.line_.set_linewidth(width)  # it is the curve of the first run
             for display in self.run_displays[1:]:
                 ax.plot(*_points(display), color=color, linewidth=width)
         for display in self.run_displays:
@@ -107,19 +107,20 @@ def method_curve(
         displays[0].name = method.name + ap_text
         return MethodCurve(displays[0])
     comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
-    # Points are not joined if they have no order
+    # Curves whose points have no order are not `joined`, and have no y at a given x
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
-    method_display = copy(displays[0])
+    method_display = copy(displays[0])  # with its axes and limits; the other fields are replaced
     best_fs = [display.best.f for display in displays if display.best is not None]
     f_text = f"[F={_mean_text(best_fs, spread)}] " if best_fs else ""
     method_display.name = f"{f_text}{method.name} ({method.n_runs} runs){ap_text}"
     method_display.best = None  # the best points of the runs are drawn instead
     if each_run:
         return MethodCurve(method_display, run_displays=displays)
+    # The curve of a run is (2, K), x and y. The mean curve takes the place of that of the first run
     band = _average_curves([_points(display) for display in displays], spread)
-    x_name, y_name = method_display.arrays  # such as "recall", "precision"
+    x_name, y_name = method_display.arrays  # its fields for x and y, such as "recall", "precision"
     setattr(method_display, x_name, band.x)
     setattr(method_display, y_name, band.mean)
     return MethodCurve(method_display, run_displays=displays, band=band)
@@ -128,24 +129,25 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where
-    precision falls at equal recall, so that a curve is vertical, its y is that of the highest
-    threshold, to which the points of smaller x lead. The mean is computed at every x at which at
-    least one curve has a point and that lies between the ends of all curves. The band is the range
-    of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
-    (SE).
+    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where a
+    curve is vertical, as precision is that falls at equal recall, its y is that of the first of the
+    points in order of x: of recall, the one with the highest threshold. The mean is computed at
+    every x at which at least one curve has a point and that lies between the ends of all curves.
+    The band is the range of y (RANGE), or the mean plus and minus one sample standard deviation
+    (SD) or standard error (SE).
     """
-    # Leave out points at which x is smaller than before, from the end of the curve with the smaller
-    # x. Recall, for example, can fall again at low thresholds, where thick lines are thinned to
-    # other pixels. The curve then has two values at one x, and interpolating between all points
-    # would jump from one to the other.
+    # Let x rise: reverse curves that come with falling x (recall, by rising threshold)
     curves = [curve[:, ::-1] if curve[0, 0] > curve[0, -1] else curve for curve in curves]
+    # Leave out points at which x is smaller than before. Recall, for example, can fall again at low
+    # thresholds, where thick lines are thinned to other pixels. The curve then has two values at
+    # one x, and interpolating between all points would jump from one to the other.
     curves = [curve[:, curve[0] == np.maximum.accumulate(curve[0])] for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
-        # Between points, this joins the last of several points of equal x to the next point
+        # Between two x, a line from the last point at the one to the first point at the other
         row[:] = np.interp(x, curve_x, curve_y, left=np.nan, right=np.nan)
+        # At an x with several points, the first
         unique_x, first = np.unique(curve_x, return_index=True)
         row[np.isin(x, unique_x)] = curve_y[first]
     is_defined = ~np.isnan(values).any(axis=0)

@@ -54,7 +54,7 @@ LETTER_WIDTH = 0.62  # upper estimate of the width of a letter in font sizes, fo
 MEAN_LETTER_WIDTH = 0.58  # average estimate, for text that may be slightly too wide
 # Locations of a legend inside the axes, in order of preference -> the fraction of the free width
 # that is left of the legend, and of the free height that is below it
-_LOCATIONS = {
+_LEGEND_LOCATIONS = {
     "lower left": (0.0, 0.0),
     "upper right": (1.0, 1.0),
     "lower right": (1.0, 0.0),
@@ -86,7 +86,7 @@ class _Sizes(NamedTuple):
 
 
 # For the screen, one column of a paper, the full width of a paper, or a 16:9 slide
-_SIZES = {
+_SIZES_OF_LOOK = {
     "screen": _Sizes(None, 9, 1.6),
     "column": _Sizes(3.3, 7.5, 1.2),
     "page": _Sizes(6.9, 8, 1.3, 1.9),
@@ -106,7 +106,7 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "bsdsbench",
 }
 # Kind of file -> metadata that suppress the date, and the metadata field for `figure_notes`
-_FILES: dict[str, tuple[dict[str, Any], str]] = {
+_METADATA_OF_KIND: dict[str, tuple[dict[str, Any], str]] = {
     "pdf": ({"CreationDate": None}, "Subject"),
     "svg": ({"Date": None}, "Description"),
     "png": ({}, "Description"),
@@ -116,12 +116,12 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
 class _Style(NamedTuple):
     """The settings of the enclosing `style` block."""
 
-    look: str = "screen"  # a key of `_SIZES`
+    look: str = "screen"  # a key of `_SIZES_OF_LOOK`
     for_file: bool = False
     settings_made: bool = False  # True if matplotlib's rc settings are those of the look
 
 
-_STYLE: ContextVar[_Style] = ContextVar("style", default=_Style())  # noqa: B039 - immutable
+_current_style: ContextVar[_Style] = ContextVar("style", default=_Style())  # noqa: B039 - immutable
 #: Figure made by `new_axes` -> its (width, height) in inches without a legend outside the axes
 _size_of_figure: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
 #: Axes -> (name, title) of each curve, and the title of the axes that was built from them
@@ -151,13 +151,13 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """
     import matplotlib as mpl
 
-    outer = _STYLE.get()  # the style of the enclosing block
-    inner_look = given_word(look or outer.look, "style", _SIZES)
-    font, line = _SIZES[inner_look].font, _SIZES[inner_look].line  # in points
+    outer = _current_style.get()  # the style of the enclosing block
+    inner_look = given_word(look or outer.look, "style", _SIZES_OF_LOOK)
+    font, line = _SIZES_OF_LOOK[inner_look].font, _SIZES_OF_LOOK[inner_look].line  # in points
     settings: dict[Any, Any] = {"lines.linewidth": line, "axes.linewidth": line / 2}
     settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}
     inner = _Style(inner_look, for_file=file or outer.for_file, settings_made=True)
-    token = _STYLE.set(inner)
+    token = _current_style.set(inner)
     try:
         if outer.settings_made and inner_look == outer.look:  # setting them again takes 5 ms
             yield
@@ -167,7 +167,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
                 mpl.rcParams.update({**_RC, **settings})
                 yield
     finally:
-        _STYLE.reset(token)
+        _current_style.reset(token)
 
 
 def next_style(ax: Axes) -> dict[str, object]:
@@ -185,7 +185,9 @@ def next_style(ax: Axes) -> dict[str, object]:
         is_dots = line.get_linestyle() == "None" and line.get_marker() == "o"
         if not (is_point or is_grey or is_dots):
             n_drawn += 1
-    n_colors = _SIZES[_STYLE.get().look].n_colors  # after which they repeat with other dashes
+    n_colors = _SIZES_OF_LOOK[
+        _current_style.get().look
+    ].n_colors  # after which they repeat with other dashes
     color, dashes = curve_lines(n_drawn + 1, n_colors)[-1]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
@@ -193,14 +195,15 @@ def next_style(ax: Axes) -> dict[str, object]:
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
-    height : height of the figure in inches; used only by the look "screen"
+    height : height of the figure in inches; used only by the look (style) "screen". In the others
+        the width is fixed, such as that of a column of a paper, and the height follows from it
     ratio : width / height of the figure; ignored by the looks "page" and "slide", where it is
         fixed. In the other looks, a ratio of 1 makes the axes square
     """
-    sizes = _SIZES[_STYLE.get().look]
-    size = (ratio * height, height)
+    sizes = _SIZES_OF_LOOK[_current_style.get().look]
+    size = (ratio * height, height)  # width, height
     if sizes.width is not None:  # in all looks but "screen"
-        size = sizes.width, sizes.width / (sizes.aspect or ratio)
+        size = sizes.width, sizes.width / (sizes.aspect or ratio)  # `aspect` is width / height too
     figure = _empty_figure(size)
     _size_of_figure[figure] = size  # `legend` may make the figure larger
     ax = figure.add_subplot()
@@ -213,7 +216,7 @@ def new_row(n: int) -> list[Axes]:
     """Make a figure with `n` square axes side by side, and return them from left to right."""
     if n == 1:
         return [new_axes()]
-    width = _SIZES[_STYLE.get().look].width or n * 4.7  # in inches
+    width = _SIZES_OF_LOOK[_current_style.get().look].width or n * 4.7  # in inches
     row = _empty_figure((width, width / n - 0.05)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
@@ -223,7 +226,9 @@ def new_row(n: int) -> list[Axes]:
 def new_figure(height: float) -> Figure:
     """Make an empty figure with the width of the look and this height in inches (slide: 16:9)."""
     width = figure_width()
-    return _empty_figure((width, width * 9 / 16 if _STYLE.get().look == "slide" else height))
+    return _empty_figure(
+        (width, width * 9 / 16 if _current_style.get().look == "slide" else height)
+    )
 
 
 def _empty_figure(size: tuple[float, float]) -> Figure:
@@ -235,7 +240,7 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure
 
     arguments: Any = {"figsize": size, "layout": "constrained"}
-    if not _STYLE.get().for_file and threading.current_thread() is threading.main_thread():
+    if not _current_style.get().for_file and threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
         with suppress(ImportError):  # the backend needs a display
@@ -269,17 +274,17 @@ def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
 
 def figure_width() -> float:
     """Return the width of figures in inches; "screen", which fixes none, has that of "page"."""
-    return _SIZES[_STYLE.get().look].width or 6.9
+    return _SIZES_OF_LOOK[_current_style.get().look].width or 6.9
 
 
 def marker_scale() -> float:
     """Return the size of markers in the current look, relative to the look "screen"."""
-    return font_size() / _SIZES["screen"].font
+    return font_size() / _SIZES_OF_LOOK["screen"].font
 
 
 def font_size() -> float:
     """Return the font size in points of the current look."""
-    return _SIZES[_STYLE.get().look].font
+    return _SIZES_OF_LOOK[_current_style.get().look].font
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
@@ -313,7 +318,8 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
     Of several artists with the same label, the last one is listed; artists whose label begins with
     "_" are not. The legend is inside the axes if it covers no line there. Otherwise, and always in
-    the look "page", it is outside. A figure made by `new_axes` may grow to make room for it.
+    the look "page" (a style for the full width of a paper), it is outside. A figure made by
+    `new_axes` may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -323,12 +329,13 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
     size = _size_of_figure.get(figure)  # without a legend outside; None if the user made the axes
+    # In a figure of the user, legends outside the axes are not ours
     old_legends = [ax.get_legend(), *(figure.legends if size else ())]
     for old_legend in filter(None, old_legends):
         old_legend.remove()
     # Draw the legend once to measure its size
     trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
-    location = None if _STYLE.get().look == "page" else _free_location(ax, trial)
+    location = None if _current_style.get().look == "page" else _free_location(ax, trial)
     trial.remove()
     if location is not None:  # inside the axes
         _wrap_texts(ax.legend(handles=entries.values(), labels=entries, loc=location))
@@ -337,11 +344,11 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     elif size is None:  # at the right of axes that the user made
         from matplotlib.transforms import ScaledTranslation
 
-        # Leave room for the labels of the iso-F lines
+        # Leave room for the labels "F=0.1" of the iso-F lines, which take 3.2 font sizes
         gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
         beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
         beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
-        _wrap_texts(ax.legend(entries.values(), entries, **beside), 32)
+        _wrap_texts(ax.legend(entries.values(), entries, **beside), 32)  # letters per line
     else:
         _draw_outside_legend(figure, size, entries)
 
@@ -354,9 +361,9 @@ def _draw_outside_legend(
     `size` is the width and height of the figure in inches without the legend. In the look "column"
     (of a paper), the legend is below the axes, and the figure becomes taller. In the other looks,
     it is to the right of the axes, in a smaller font if it is too tall. In the look "screen", the
-    figure also becomes wider.
+    figure also becomes wider; the other looks have a fixed width.
     """
-    look = _STYLE.get().look
+    look = _current_style.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
     arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
@@ -365,18 +372,21 @@ def _draw_outside_legend(
     excess = drawn_legend.get_window_extent().height / available
     if look != "column" and excess > 1:
         drawn_legend.remove()
-        smaller = (font_size() - 1) / excess  # legends have font size - 1
+        legend_font = font_size() - 1  # of every legend, in points
+        smaller = legend_font / excess  # the height is proportional to the font size
         drawn_legend = _wrap_texts(figure.legend(**arguments, fontsize=smaller))
     extent = drawn_legend.get_window_extent()  # pixels
     if look == "column":
         figure.set_size_inches(width, height + extent.height / figure.dpi)
-    elif look == "screen":  # keep the axes as large as without a legend
+    elif look == "screen":
+        # The axes stay as large as without a legend: the figure was square, so their part is as
+        # wide as high, and 15 % more is room between them and the legend
         figure.set_size_inches(1.15 * height + extent.width / figure.dpi, height)
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
     """Wrap the texts of a legend in place to `letters` per line (0: as the current look has)."""
-    letters = letters or _SIZES[_STYLE.get().look].letters
+    letters = letters or _SIZES_OF_LOOK[_current_style.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
         text.set_parse_math(False)  # print "$" literally
@@ -384,12 +394,16 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
-    """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
+    """Return the first location, such as "lower left", at which a legend covers no line, or None.
 
-    The legend must be drawn on `ax` already, so that its size is known. If it takes over 95 % of
-    the width or 75 % of the height, the result is None too.
+    The locations are those of _LEGEND_LOCATIONS, the preferred ones first. The legend must be drawn
+    on `ax` already, so that its size is known. If it takes over 95 % of the width or 75 % of the
+    height, the result is None too.
     """
-    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
+    dpi = ax.figure.figure.dpi  # pixels per inch of the whole figure, also of axes in a subfigure
+    # Room around the legend of 1.5 font sizes, of which matplotlib leaves half a size to the axes.
+    # A font size is in points, 72 per inch
+    margin = 1.5 * font_size() * dpi / 72  # in pixels
     # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
@@ -405,7 +419,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     points = np.concatenate(point_groups)  # (points, 2)
     clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
     # free_share: the fractions of the free width and height that are left of and below the legend
-    for location, free_share in _LOCATIONS.items():
+    for location, free_share in _LEGEND_LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)
         upper_right = lower_left + size
         # (points, 2): True if x, or y, is within the range that the legend covers
@@ -425,7 +439,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
         return fig
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
-    if kind not in _FILES:
+    if kind not in _METADATA_OF_KIND:
         raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
@@ -435,10 +449,11 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
     """Return a figure as a "pdf", "svg" or "png" file, with its `figure_notes` in the metadata."""
-    metadata, note_field = _FILES[kind]  # such as {"Date": None}, which omits it, "Description"
+    # For "svg": {"Date": None}, which omits the date, and "Description", the field of the notes
+    metadata, note_field = _METADATA_OF_KIND[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}
     buffer = io.BytesIO()
-    with style():
+    with style():  # its settings of resolution and fonts apply when a figure is written
         fig.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
