@@ -58,8 +58,7 @@ def main() -> None:
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
     command_name = next((word for word in arguments if word in COMMANDS), "demo")
-    # Errors and warnings suggest settings. This function writes them as flags of the command, such
-    # as "--max-dist 0.01", where Python's users read max_dist=0.01
+    # Messages suggest settings. It writes them as flags of the command, such as "--max-dist 0.01"
     write_setting = partial(as_flag, command_name=command_name)
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
@@ -70,8 +69,7 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status: object = 2  # unless the command ends without a failure
     try:
-        if "_BSDSBENCH_COMPLETE" in os.environ:
-            # The user pressed Tab in a shell: click prints the possible next words, and exits
+        if "_BSDSBENCH_COMPLETE" in os.environ:  # Tab in a shell: prints the next words, and exits
             cli.main(arguments, prog_name="bsdsbench")
         with cli.make_context("bsdsbench", arguments) as context:
             status = cli.invoke(context)
@@ -86,9 +84,7 @@ def main() -> None:
     except DataError as error:  # a wrong input
         _print_problems(error.problems, write_setting)
     except (KeyboardInterrupt, click.Abort) as error:
-        # Where a run catches Ctrl-C, it raises it again with an argument, the advice to the user:
-        # which files are kept, and how to resume
-        advice = next(iter(error.args), "")
+        advice = next(iter(error.args), "")  # a run adds which files are kept, and how to resume
         if isinstance(advice, Problem):
             advice = advice.line(write_setting)
         say(f"interrupted; {advice}" if advice else "interrupted")
@@ -115,9 +111,8 @@ def _print_problems(problems: Sequence[Problem], write_setting: Callable[[Settin
     """Print the faults of the input, one line each: "FILE: WHAT IT HAS, expected WHAT (FIX)".
 
     If more than three files have the same fault, one line names the fault and the files. If these
-    are more than ten (MANY_FILES), it names only three, and all are listed in a temporary file.
-
-    write_setting: formats a setting that a problem suggests as a command-line flag.
+    are more than ten (MANY_FILES), it names only three, and all are listed in a temporary file. A
+    fix may be a setting, which `write_setting` formats as a command-line flag.
     """
     shown = merge_similar_problems(problems)
     for problem in shown:
@@ -142,9 +137,9 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     ) -> None:
         """Print a warning; Python calls this in place of its own `warnings.showwarning`.
 
-        An InputWarning (of this package) becomes one line, in which `write_setting` writes the
-        settings that it suggests as flags. Other warnings are printed by `default_show`, Python's
-        function, which also gets the `place` in the code and the `target`, a file and a line.
+        An InputWarning (of this package) becomes one line, with the settings that it suggests as
+        flags (`write_setting`). Others are printed by Python's own function, `default_show`, which
+        also gets their `place` in the code and the file to write to (`target`).
         """
         if isinstance(message, InputWarning):
             say(f"warning: {message.problem.line(write_setting)}")

@@ -68,8 +68,7 @@ def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> i
     from bsdsbench.results.score_tables import left_out_notes
 
     evaluation = bb.Evaluation.load(args.run).with_groups(**option_values(args.grouping))
-    # Of the check: "statistical" fails only if the drop is also significant, and "common" compares
-    # the images that the run and the baseline share
+    # "statistical": fail only for a significant drop. "common": compare the images of both alone
     options = option_values(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     is_quiet = click.get_current_context().params["quiet"]  # every command has --quiet
     if args.update:
@@ -287,7 +286,7 @@ def _print_presets_and_tasks(protocols: Sequence[Protocol], listed_tasks: Sequen
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_text
 
-    # Field -> value, and where a field is a table one item per entry: {"nms_params.radius": 1}
+    # A field that is a table has one item per entry, such as "nms_params.radius": 1
     defaults = Protocol.preset("bsds500").leaves()
     presets = []
     for preset in protocols:

@@ -100,16 +100,13 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
     """
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
-    # --instance-count, the number of instances in a row of the file, is either one number for all
-    # rows or the name of a column that has a number for each row
+    # --instance-count, the number of instances per row of the file, is a number or a column
     count_column = args.instance_count if isinstance(args.instance_count, str) else None
     curves = []
     for file, name in zip(args.files, names, strict=True):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            # Labels, scores and, if asked for, the columns of counts and of --cluster, the groups
-            # of dependent rows
-            samples = read_scores(file, count_column, args.cluster)
+            samples = read_scores(file, count_column, args.cluster)  # the last: groups of rows
             try:
                 curves.append(_curve_of_samples(name, samples, args))
             except DataError as error:  # an error about arrays: one problem, without a file
@@ -147,8 +144,8 @@ def _curve_of_samples(name: str, samples: LabelsAndScores, args: CurvesArguments
         curve = threshold_curve(samples.labels, samples.scores, instance_count=instances, **options)
         curves_by_axes = dict.fromkeys(all_axes, curve)
     else:
-        # Options of the functions `pr`, `roc` and `det`; "reading" (--labels) is which labels are
-        # positive, and "normalize_prior" a share of positives to compute precision for
+        # "reading" (--labels): which labels are positive. "normalize_prior": compute precision for
+        # this share of positives
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
@@ -218,8 +215,7 @@ def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments
             # --kind both it is the PR curve (the last of ROC and PR): --interpolate changes its
             # precision, which would be lost if a ROC curve were converted
             drawn[curve.name] = curve.curves_by_axes[all_axes[-1]]
-    # Draw the convex hull; draw the chance line; the rates on ROC axes, such as "fptp"; the scale
-    # of DET axes; and the size of the figure
+    # "plot": the rates on ROC axes, such as "fptp". "scale": of DET axes. "look": of the figure
     options = option_values(args, ("hull", "chance", "plot", "scale", "look"))
     plot_spaces(drawn, target, spaces=all_axes, crossed=args.crossings, **options)
 
@@ -229,13 +225,10 @@ def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> No
 
     With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a
     PR curve (which has no FPR). Each column is taken from the first that has it. A column that both
-    lack is taken from `curve.points`, which has the same points with all rates.
-
-    With --between, all columns are those of `curve.points`, because the two computed curves lack
-    the points that this option adds.
+    lack is taken from `curve.points`, which has the same points with all rates. With --between, all
+    columns are those of `curve.points`, as the computed curves lack the points that are added.
     """
-    # The objects to take columns from, the preferred ones first
-    sources: list[Any] = [curve.points]
+    sources: list[Any] = [curve.points]  # to take columns from, the preferred ones first
     if not args.between:  # the computed curves, such as {"roc": ROCResult, "pr": PRResult}
         sources = [*curve.curves_by_axes.values(), curve.points]
     columns = {}
@@ -270,15 +263,14 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
         tables.append(_crossings_table(curves))
     samples = {curve.name: curve.samples for curve in curves if curve.samples is not None}
     is_shown = args.kind == "roc" or len(samples) > 1
-    # For a single PR or DET curve the tables are not shown. Below chance they are made all the
-    # same, for the message that `_roc_tables` prints if the scores seem inverted. The curves of
-    # files come first, so curves[0] is this curve
+    # For a single PR or DET curve, which is curves[0], the tables are not shown. If it is below
+    # chance, they are made all the same: `_roc_tables` prints a message if scores seem inverted
     if samples and (is_shown or curves[0].points.auc < 0.5):
         roc_tables = _roc_tables(samples, args.reading)
         if not is_shown:
             return tables
-        # Equal scores have separate points (--ties sample), or rows are dropped (--exclude-inf,
-        # which is include_inf=False; None if neither it nor --include-inf is given)
+        # Equal scores have separate points (--ties sample), or rows are dropped: --exclude-inf is
+        # False, and None means that neither it nor --include-inf is given
         if args.ties != "merge" or args.include_inf is False:
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
@@ -295,9 +287,8 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     is None if the curve lacks the number of its column. If `kind` is "both", headings begin with
     the axes ("PR ap").
 
-    hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve, which
-        is the same hull converted to PR space. Both are of `hull()`: its `auc` is the area in ROC
-        space, and its `area` that in PR space.
+    hull: add the area under the ROC convex hull (its `auc`) or, on PR axes, under the achievable
+        curve, which is this hull in PR space (its `area`).
     """
     formats = {"positives": "g", "negatives": "g", "points": "d"}
     fields = {key: Field(key, key, format=number_format) for key, number_format in formats.items()}
@@ -435,9 +426,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
 
     The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
     order if a file has none. The table contains only pairs with the same ids, labels and clusters;
-    other pairs are reported on standard error. So is an area significantly below 0.5, whose scores
-    may be inverted. If an interval cannot be computed, the reason is printed there, and [] is
-    returned.
+    other pairs are reported on standard error, as is an area significantly below 0.5 (inverted
+    scores?). If an interval cannot be computed, the reason is printed there, and [] is returned.
 
     samples: name of a curve -> labels and scores, with the ids and clusters of the rows, if any.
     reading: which labels are positive (--labels).
@@ -446,9 +436,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     pair_rows: list[list[Any]] = []
     try:
         for name, a in samples.items():
-            # `delong` compares two scores of the same labels. Of one score and itself it gives the
-            # area, `auc`, and its variance, covariance[0, 0]. Warnings of the labels were given
-            # when the curve was computed.
+            # Comparing the curve with itself gives its area and, in `covariance`, the variance of
+            # the area. Warnings of the labels were given when the curve was computed.
             with warnings.catch_warnings(action="ignore", category=InputWarning):
                 roc = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
@@ -478,6 +467,6 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
         difference_field = Field("difference", "a - b [95 % interval]", format="+.4f")
         fields = [Field("a", "a"), Field("b", "b"), difference_field, Field("p", "p", format="p")]
         title = "Differences of these areas (DeLong's test)"
-        # The first two columns are labels of a row, and are repeated if the table is split
+        # n_labels: the first two columns are the labels of a row
         tables.append(Table("differences", title, fields, pair_rows, n_labels=2))
     return tables

@@ -211,18 +211,16 @@ def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> 
             draw_figure(target, curves, args)
         say(f"wrote {target}", progress=True)
     tables = curve_tables(curves, args)
-    # The options that --convention, the name of a program such as sklearn, stands for, such as
-    # ["--ties merge", "--include-inf"]; [] if it is not given
+    # Of --convention sklearn, for example, ["--ties merge", "--include-inf" ...]; of none []
     convention = _convention_flags(args)
     if args.output_format == "json":
-        # A mapping of a table has "rows", a list of {column: value}
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
         settings = option_values(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
         return
-    # As CSV, which holds one table, the summary numbers alone
+    # CSV holds one table: the summary numbers
     show_tables(tables[:1] if args.output_format == "csv" else tables, None, args.output_format)
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"

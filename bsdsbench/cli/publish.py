@@ -95,13 +95,11 @@ def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -
         return _show_methods(args)
     # The options of `grouping` give the groups of images, such as scenes, that slices are made of
     loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
-    # Rename the runs by --label KEY=TEXT. A key may also be that of a published result, which
-    # --published shows beside the runs
+    # Rename them by --label KEY=TEXT. A key may also be one of --published, whose rows come beside
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
         from bsdsbench.diagnosis.causes import build_rules_tables
 
-        # Options that this table does not use, such as --title of a page
         refuse_given((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
         tables = build_rules_tables(loaded, args.gt_dir)
         show_tables(tables, args.tables.out, args.tables.output_format)
@@ -125,8 +123,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     from bsdsbench.results.score_tables import metric_with_errors, score_tables
 
     slicing, columns = args.slicing, args.tables.columns
-    # Clusters, such as patients, are left out as a whole to compute intervals. Of the tables, only
-    # those of --by have intervals
+    # Clusters, such as patients, are for intervals, which of the tables only those of --by have
     if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster needs --by COLUMN or -o FILE.html")
     refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")

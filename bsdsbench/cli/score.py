@@ -149,8 +149,8 @@ def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArgumen
         raise click.UsageError("--per needs --per-image FILE")
     # --by and --per need groups of images (--groups or --group-by), and --cluster needs --by
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    # A child process imports matplotlib while this one imports the package and scores. It draws
-    # the precision-recall plot into args.out; without this folder, there is no child and no plot
+    # A child process imports matplotlib while this one imports the package and scores. Without the
+    # folder args.out, for which the plot is, there is no child
     with plots_beside(args.out) as begin_plots:
         import bsdsbench as bb
         from bsdsbench.tables.forms import format_of, write_tables
@@ -262,7 +262,6 @@ def _print_evaluation(
         summary = summary_tables([run], Summary(args.summary), args.columns)
     if args.evaluation.output_format == "json":
         extra_tables = {"threshold_from": at_threshold, "slices": slices, "summary": summary}
-        # With each list of tables as {key of a table: its content}; empty lists are left out
         print_json(run.to_mapping() | _as_json(extra_tables))
         return
     print_run(run, args.out, args.columns)  # its last line names args.out, the folder of the run
@@ -401,8 +400,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
     if run.kept:
-        # One time for each map, as the earlier call stored the times of the kept maps too. If there
-        # are none, no map is new
+        # Times of kept maps were stored, so each map has one. Without times, no map is new
         n_maps = len(run.milliseconds) or run.kept
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
@@ -458,8 +456,7 @@ def merge_command(
         print_json(merged.to_mapping())
     else:
         print_run(merged, out)
-    # Name the images that failed in the merged runs; the exit status is 2 if there are any
-    return report_left_out(merged.failed, merged)
+    return report_left_out(merged.failed, merged)  # lists failed images; the exit status
 
 
 @command  # the default value of each parameter declares an option of the command

@@ -125,11 +125,10 @@ class Command(click.Command):
         """Raise UsageError for an option that is empty, given twice, or a file of a finished run.
 
         Click would take an empty value, such as that of a variable of the shell that is not set,
-        for the default in many options, and of two values the last. A file of a run would be
-        overwritten by -o, and no option reads one: those that take a run take its folder.
+        for the default in many options, and of two values the last. No option takes a file of a
+        run (only its folder), and -o would overwrite it.
         """
-        # Click's parser returns {parameter name: text}, the words left over, which are not needed,
-        # and the parameters in the order of `args`, one that is given twice twice
+        # {parameter name: text}, and the parameters in the order of `args`, one given twice twice
         texts, _, given = self.make_parser(ctx).parse_args(list(args))
         saved = ("result.json", "counts.npz")  # the files of a saved run
         for param in given:
@@ -211,8 +210,7 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
 
     The declarations are the default values of the function's parameters, or the class attributes,
     as in `workers: int = add_option("Number of workers.")`. A declaration is a function from the
-    name to a click argument or option, or a subclass of `Options`, which stands for all options
-    that it declares.
+    name to a click argument or option, or a subclass of `Options` with declarations of its own.
     """
     declarations = {}
     if isinstance(owner, type):  # a subclass of Options
@@ -372,8 +370,8 @@ def resolve_inputs(
 ) -> RunInputs:
     """Determine the task, folders, metrics and protocol of a run from its options.
 
-    A task (a data set and a metric, such as "bsds500-test/boundary") sets the metric and the
-    protocol. Folders that are not given are those of its data set.
+    A task, such as "bsds500-test/boundary", sets the metric and the protocol. Folders that are not
+    given are those of its data set.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.

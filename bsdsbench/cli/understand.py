@@ -77,8 +77,7 @@ def doctor_command(
         print_json(rows)
     else:
         lines = [finding.line(write=write_setting) for finding in findings]
-        # First how values in the files were interpreted, and last a remark on the measured scores;
-        # either may be ""
+        # `reading` is how values in the files were interpreted, `note` a remark on the scores
         lines = [findings.reading, *lines, findings.note, findings.summary()]
         print("\n".join(filter(None, lines)))
         print(f"protocol {inputs.protocol.describe()}")
@@ -126,8 +125,8 @@ def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = option_values(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    # The comparison on all images; with --by also {slice: comparison}, where a slice is the group
-    # of images with one value of the grouping column `slice_column`. Without --by: {} and ""
+    # On all images, and with --by {slice: comparison}: a slice is the group of images with one
+    # value of the grouping column `slice_column`. Without --by, the latter two are {} and ""
     comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
@@ -311,7 +310,7 @@ def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> N
         Method,
         Spread,
         all_runs,
-        folders_by_method,
+        parse_methods,
         replace_runs,
     )
     from bsdsbench.comparison.published import labelled_runs
@@ -321,7 +320,7 @@ def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> N
 
     require_runs_or_methods(args.runs, args.methods.method)
     # The runs are given as folders, or by --method, as in {"ours": ["out/seed0", "out/seed1"]}
-    method_folders = folders_by_method(args.methods.method)
+    method_folders = parse_methods(args.methods.method)
     folders = [*args.runs, *chain(*method_folders.values())]  # of all runs; one part is empty
     methods = [Method(name, its_folders) for name, its_folders in method_folders.items()]
     given_runs = all_runs(methods) if methods else args.runs
@@ -426,8 +425,7 @@ def explain_command(
     metric, target_values = find_metric(targets)
     base = protocol_from(protocol, [metric])
     files: Any = {"split_file": split_file, "pred_kind": pred_kind}
-    # The run in OUT, or that of the maps in PRED_DIR, which are counted now; and where the maps and
-    # the ground truth are, from which they can be counted again
+    # The run of OUT, or of the maps in PRED_DIR, and its files, which can be counted again
     with progress("explain: count") as report:
         evaluation, sources = load_run_with_files(
             run, gt, base, metric=metric, workers=workers, progress=report, **files
@@ -443,9 +441,7 @@ def explain_command(
             progress=report,
         )
     print_explanation(explanation, metric, target_values, evaluation, output_format)
-    # The most likely setting that reaches the targets, or None. Only home-made scripts use it if
-    # `in_use` is False
-    answer = explanation.answer
+    answer = explanation.answer  # the most likely setting that reaches the targets, or None
     return 0 if answer and answer.in_use else 1
 
 

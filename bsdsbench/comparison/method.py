@@ -195,10 +195,10 @@ def all_runs(methods: Sequence[Method]) -> list[Evaluation]:
 
 def load_methods(specs: Sequence[str]) -> list[Method]:
     """Load methods given as strings NAME=RUNS,RUNS, such as "ours=out/seed*"."""
-    return [Method(name, folders) for name, folders in folders_by_method(specs).items()]
+    return [Method(name, folders) for name, folders in parse_methods(specs).items()]
 
 
-def folders_by_method(specs: Sequence[str]) -> dict[str, list[str]]:
+def parse_methods(specs: Sequence[str]) -> dict[str, list[str]]:
     """Parse strings NAME=RUNS,RUNS to a dict from the name of a method to its runs.
 
     RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a

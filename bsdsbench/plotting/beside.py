@@ -37,8 +37,8 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     if not out:
         yield lambda: None
         return
-    # The child finds the modules that this process finds, also if the user extended sys.path, but
-    # (-P) none in the current folder. Its code, _CODE, calls `_draw_from_stdin`
+    # The child, which runs `_draw_from_stdin`, finds the same modules, but (-P) none in the current
+    # folder
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-P", "-c", _CODE]
     quiet = subprocess.DEVNULL
@@ -58,16 +58,15 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
             if not child_stdin.closed:  # it has no folder yet; otherwise it finishes its drawing
                 child.kill()
             raise
-    # Popen's `with` block has waited for the child to end
-    if child.returncode:
+    if child.returncode:  # Popen's `with` block has waited for the child to end
         _draw(out)
 
 
 def _draw_from_stdin() -> None:
     """Import matplotlib, read a run's folder from standard input, draw the run's plots, and exit.
 
-    This is what the child process of `plots_beside` does. It starts before the run is evaluated,
-    imports matplotlib meanwhile, and then waits here until the parent sends the folder of the run.
+    This is what the child process of `plots_beside` does. It imports matplotlib while its parent
+    evaluates the run, and waits until the parent sends the folder of the saved run.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:  # matplotlib and what reads and draws a run

@@ -76,9 +76,8 @@ def plot_ranks(
     if not by_slice:
         raise DataError("no comparisons given, expected at least one to plot")
     main = next(iter(by_slice.values()))
-    # The full name METRIC.SCORE of the score to rank by. If `score` is None or a metric, it is the
-    # first score of all or of the metric; scores shown in tables come before the others. Otherwise
-    # `score` is a full name or a short one, such as "ods"
+    # `score` may be a metric, which means its first score, or None, the first score of all; scores
+    # shown in tables come before the others. Otherwise it is METRIC.SCORE or short, such as "ods"
     of_metric = [s for s in (*main.shown, *main.scores) if score in (None, s.partition(".")[0])]
     ranked_score = of_metric[0] if of_metric else full_name(str(score), main.scores)
     if ranked_score not in main.scores:
@@ -94,9 +93,7 @@ def plot_ranks(
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
         height = n_rows * _ROW_HEIGHT * style.font_size() / 72  # inches, with 72 points each
         figure = style.new_figure(height)
-        # The height of a row relative to _ROW_HEIGHT. The height of a slide is fixed, so it is
-        # below 1 for a slide with many rows
-        row_scale = figure.get_size_inches()[1] / height
+        row_scale = figure.get_size_inches()[1] / height  # below 1 for a slide, of fixed height
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
         for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
             _draw_ranks(ax, comparison, ranked_score, row_scale)
@@ -106,7 +103,7 @@ def plot_ranks(
         letters = style.letters_in(figure.get_size_inches()[0])  # that fit into the width
         lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=style.font_size(), parse_math=False)
-        style.figure_notes[figure] = caption  # is also written into the metadata of the file
+        style.figure_notes[figure] = caption  # for the metadata of the file
         return style.save(figure, path)
 
 
@@ -134,15 +131,14 @@ def _draw_ranks(
     Vertical lines at the right join the rows of methods that do not differ significantly.
     `row_scale` is the height of a row relative to _ROW_HEIGHT, below 1 if there is little room.
     """
-    # Each field has one entry per row: its score's rank, and over the samples the median rank, the
-    # ends `low` and `high` of its interval, and the share of each rank
+    # Each field has one entry per row. `low` and `high` are the ends of the interval of ranks
     ranks = comparison.ranks[score]
     groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group
     n = len(ranks.names)
-    # Data coordinates: a rank is 1 wide, a row 1 high. A line at the right takes 0.4 of a rank.
-    # The largest possible dot (the same rank in all samples) has 0.9 of the height of a row or the
-    # width of a rank, the smaller of both in points (72 per inch), so it does not touch the next.
-    # The width of the axes is only known once they are drawn: about 0.7 of that of the figure
+    # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
+    # Lengths are in points, 72 per inch. The axes are taken to have 0.7 of the width of the figure,
+    # as their true width is known only once they are drawn. On the x axis a rank has the width 1,
+    # and each line at the right the width 0.4
     rank_width = style.figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * style.font_size(), rank_width)) ** 2
     dots: Any = {"color": style.PALETTE[0], "alpha": 0.35, "linewidths": 0}
@@ -154,8 +150,8 @@ def _draw_ranks(
         ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * style.font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
         x = n + 0.7 + 0.4 * k
-        # From a quarter of a row above the first row to a quarter below the last one
-        ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
+        ends = [top_row - 0.25, bottom_row + 0.25]  # a quarter of a row beyond the two rows
+        ax.plot([x, x], ends, color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
     letters = style.letters_in(_MAX_LABEL_WIDTH * style.figure_width())
     labels = [
@@ -208,7 +204,7 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     drawn_score : the score, METRIC.SCORE
     """
     first_run = slices_of_runs[0]
-    # The names of all slices, such as scenes; a run may lack some
+    # Of all slices, such as scenes; a run may lack some
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(slices_of_runs)

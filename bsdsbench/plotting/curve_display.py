@@ -246,8 +246,8 @@ class CurveDisplay:
             The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
             hold what was drawn; the marked point and the chance line may be None.
         """
-        # `from_predictions` draws the curve, and `from_predictions(...).plot()` draws it again, but
-        # shall show one figure: close the first, which `from_predictions` kept in this attribute
+        # `from_predictions(...).plot()` draws the curve twice, but shall show one figure, so that
+        # of `from_predictions` is closed
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
 
@@ -282,14 +282,11 @@ class CurveDisplay:
         `line_` is the curve. `point_` is the marked point, such as the best operating point, and
         `chance_` the dashed line of a random ranking; each is None if it was not drawn.
 
-        Points without an order (not `joined`) are drawn as dots alone. A `dotted` curve is a line
-        with dots on it.
-
         chance : if False, the chance line is not drawn
         line : arguments of `Axes.plot` for the curve, which override its style
         """
         curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
-        if not self.joined:
+        if not self.joined:  # its points have no order: draw them as dots, without a line
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
         # x and y of the curve, and of the chance line and the marked point if the display has them
         drawing = self._drawing()
@@ -299,7 +296,7 @@ class CurveDisplay:
             (self.chance_,) = ax.plot(*drawing.chance, color=style.GREY, **dashes)
         (self.line_,) = ax.plot(drawing.x, drawing.y, **{**curve_style, **line})
         color = self.line_.get_color()
-        if self.joined and self.dotted:  # a line with few points, which dots show
+        if self.joined and self.dotted:  # a line through few points: draw dots on it too
             # An interpolated curve has its own `dots`, at the points before interpolation
             dots = drawing.dots or (drawing.x, drawing.y)
             ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT_STYLE)

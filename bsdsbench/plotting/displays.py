@@ -87,7 +87,7 @@ class PRCurveDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
-        # The points of some published runs ("ref:NAME") are parameter combinations without an order
+        # Points of some published runs (ref:NAME) are combinations of parameters, without an order
         display.joined = run.reference is None or run.reference.ordered
         display.beta2 = _beta2(run, metric)  # of the F-measure of the metric; None: with a curve
         return display
@@ -130,8 +130,8 @@ class PRCurveDisplay(CurveDisplay):
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
         # `interpolate_pr` adds a point at each whole TP, so 4 positives would give a line of few
-        # points. With all counts times 125, rates are the same, but there are 500 whole TPs, enough
-        # for a line that looks smooth. A whole factor keeps counts whole
+        # points. With all counts times 125 (a whole number, so that whole counts stay whole), rates
+        # are the same, but there are 500 whole TPs, which look smooth
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
         line = interpolate_pr(
             scale * converted.tp, scale * converted.fp, scale * converted.positives
@@ -143,10 +143,8 @@ class PRCurveDisplay(CurveDisplay):
             "title": f"AUC (counts interpolated) {100 * converted.area:.1f} %",
         }
         display = super().from_curve(converted, name, **{**computed, **arguments})
-        # Attributes that are no arguments: `dotted` curves have dots at the given points, and the
-        # legend shows the field `number`, which is "ap" for curves of labels and scores
-        display.original_points = converted.recall, converted.precision
-        display.number = "auc"
+        display.original_points = converted.recall, converted.precision  # marked by dots
+        display.number = "auc"  # the field that the legend shows in place of "ap"
         return display
 
     def _drawing(self) -> Drawing:
@@ -181,11 +179,11 @@ def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
 
     The title has the AP, the area under the curve and the 11-point AP, in percent.
 
-    Recall and precision have points added by `interpolate_pr`, at each whole TP, because a straight
-    line between two points would be too high: it is TP and FP that change linearly between them
-    (Davis and Goadrich 2006). The two are left out, so that the points are joined by straight
-    lines, if there are no positives, or if the precision is not TP / (TP + FP). It may be the
-    largest precision at this or a higher recall, or computed for another fraction of positives.
+    Recall and precision have points added at each whole TP, because it is TP and FP that change
+    linearly between two points, and not precision (Davis and Goadrich 2006). The two are left out,
+    so that straight lines join the points, if there are no positives, or if the precision is not
+    TP / (TP + FP): it may be the largest at this or a higher recall, or computed for another
+    fraction of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
@@ -230,8 +228,7 @@ class FThresholdDisplay(CurveDisplay):
         DataError if there is none, if `metric` has no curve, or if the run is a published reference
         whose curve is parametrised by something other than a threshold.
         """
-        # A published method that gives segmentations has one for each value of another parameter,
-        # such as the number of regions
+        # The curve of a published reference may have another parameter, such as a number of regions
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
             raise DataError(f"{run.name}: {parameter}, expected thresholds for F over threshold")
@@ -381,8 +378,7 @@ class DETCurveDisplay(CurveDisplay):
         from scipy.special import ndtr  # the standard normal CDF, the inverse of `_deviate`
 
         low = self.lowest / 4  # outside the axes, which begin at `lowest`
-        # 300 rates from `low` to 1 - `low`, evenly spaced on the scale of normal deviates
-        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
+        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))  # even in deviates
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x = np.clip(self.fpr, low, 1 - low)
         y = np.clip(self.fnr, low, 1 - low)

@@ -101,8 +101,8 @@ def plot_curves(
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # DET displays have a lower limit of their axes, `lowest`, and all get the smallest one. Copies
-    # are drawn, so displays keep their own.
+    # `lowest`, the lower limit of DET axes, gets the smallest value. Copies are drawn, so displays
+    # keep their own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
     drawn_levels = set()
     with style.style(file=path is not None):
@@ -308,8 +308,7 @@ def plot_runs(
             scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
             aps = [float(score.get("ap", math.nan)) for score in scores]
             curves.append(method_curve(method, displays, aps, measure, each_run))
-        # A published AP is shown if its rule is the only one: that of all runs or, without runs, of
-        # all results whose rule is known
+        # A published AP is shown if its rule is that of all runs or, without runs, of all results
         rules = {run.protocol.ap_rule for run in every_run}
         rules = rules or {str(p.ap_rule) for p in published_results if p.ap_rule in AP_RULES}
         for p in published_results:
@@ -325,7 +324,6 @@ def plot_runs(
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             f_of_artist |= _draw_human_point(figure.axes[0], human)
-        # The legend: the best first, then what the bands are. The file gets notes on the settings
         artists = sorted(f_of_artist, key=lambda artist: f_of_artist[artist], reverse=True)
         style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, measure)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
@@ -343,7 +341,7 @@ def _check_comparable(
     must be that of human performance on BSDS500.
     """
     problems = forbidden(runs)  # one text per difference of protocol or images
-    # The distinct tasks, in order. A published curve is that of the first task of its result
+    # Without repetitions; the first task of a published result is that of its curve
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
     if human:
         tasks[HUMAN_TASK] = None
@@ -358,8 +356,8 @@ def _check_comparable(
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> dict[Artist, float]:
     """Plot human performance as a point on precision-recall axes, and return {artist: F}.
 
-    human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set. If
-        it is False, this function is not called
+    human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set
+        (recall and precision HUMAN_POINT); never False
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods

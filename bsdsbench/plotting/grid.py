@@ -32,7 +32,7 @@ def draw_grid(
     """
     with style(look, file=True):
         # All lengths are in inches. Positions are measured from the lower left corner. A line of
-        # text is one font size (em) high, and the factors below leave room between lines
+        # text is 1 em high, and gets more for its margins
         width = figure_width()
         em = font_size() / 72  # 72 points per inch
         left_margin = 1.6 * em  # for the labels of the rows, which are rotated

@@ -196,7 +196,7 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
     height : height of the figure in inches; used only by the look (style) "screen". In the others
-        the width is fixed, such as that of a column of a paper, and the height follows from it
+        the width is fixed, such as that of a column, and the height follows
     ratio : width / height of the figure; ignored by the looks "page" and "slide", where it is
         fixed. In the other looks, a ratio of 1 makes the axes square
     """
@@ -379,8 +379,7 @@ def _draw_outside_legend(
     if look == "column":
         figure.set_size_inches(width, height + extent.height / figure.dpi)
     elif look == "screen":
-        # The axes stay as large as without a legend: the figure was square, so their part is as
-        # wide as high, and 15 % more is room between them and the legend
+        # Keep the axes as large as without a legend: as wide as high, and 15 % to be safe
         figure.set_size_inches(1.15 * height + extent.width / figure.dpi, height)
 
 
@@ -401,8 +400,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     height, the result is None too.
     """
     dpi = ax.figure.figure.dpi  # pixels per inch of the whole figure, also of axes in a subfigure
-    # Room around the legend of 1.5 font sizes, of which matplotlib leaves half a size to the axes.
-    # A font size is in points, 72 per inch
+    # Room of 1.5 font sizes, of which matplotlib leaves half a size to the axes; 72 points per inch
     margin = 1.5 * font_size() * dpi / 72  # in pixels
     # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
