@@ -25,7 +25,7 @@ from bsdsbench.text import clip, did_you_mean, is_path, visible
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
 
-def _refuse_mask(value: object, what: str) -> None:
+def _refuse_masked_array(value: object, what: str) -> None:
     """Raise DataError if `value` is a NumPy masked array, whose mask would be ignored."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
@@ -36,9 +36,10 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 
     Half-precision tensors become float32, and the byte order becomes native. The data are copied
     only if necessary. Raises DataError for a masked array, for values that are not numbers, and for
-    more than MAX_GIVEN numbers.
+    more than MAX_GIVEN (10^9) numbers, as a view by np.broadcast_to may have. `what` is the name of
+    the argument in messages.
     """
-    _refuse_mask(value, what)
+    _refuse_masked_array(value, what)
     try:
         convertible: Any = value
         if hasattr(convertible, "detach"):  # a torch tensor, on any device
@@ -68,7 +69,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     The data are copied only if necessary. Raises DataError for a masked array and for values that
     are not numbers.
     """
-    _refuse_mask(value, what)
+    _refuse_masked_array(value, what)
     convertible: Any = value
     if hasattr(convertible, "detach"):  # a torch tensor
         convertible = given_array(value, what)
@@ -85,7 +86,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
     Raises DataError if the value is text, bytes, a mapping or a masked array, or is not iterable.
     The message names the value by `what`, and says what was `expected`.
     """
-    _refuse_mask(value, what)
+    _refuse_masked_array(value, what)
     items: Any = value
     with suppress(TypeError):
         if not isinstance(items, str | bytes | Mapping):

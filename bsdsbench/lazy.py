@@ -21,10 +21,14 @@ def lazy_getattr(
     """
 
     def get(name: str) -> object:
-        """Import the module or object `name`, and store an object for the next access."""
-        if modules and name in modules:  # public name of a module -> the module
+        """Import the public object or module `name` of `package`, as its `__getattr__`.
+
+        The module to import is `names[name]` for an object and `modules[name]` for a module, if
+        there are `modules`. An object is stored in the package, which then finds it by itself.
+        """
+        if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
-        if name not in names:  # public name of an object -> the module that defines it
+        if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"bsdsbench.{names[name]}"), name)
         setattr(sys.modules[package], name, value)

@@ -107,7 +107,7 @@ class MetricCase:
         """
         records = np.repeat(np.array(self.run.records, object), [*times])
         copies = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(records)]
-        return _columns(self.metric, self.metric.score(copies, self.run.protocol))
+        return _scores_by_column(self.metric, self.metric.score(copies, self.run.protocol))
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
@@ -127,7 +127,7 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
         np.testing.assert_array_equal(first_tree, second_tree)
 
 
-def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
+def _scores_by_column(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
     """Return the values of a score for the metric's columns, by column key, without n_images.
 
     Columns that the score lacks are left out.
@@ -155,13 +155,15 @@ class MetricContract:
         """
         if case.scores is None:
             pytest.skip("no reference definition of the scores")
+        # Scores of parts, such as classes, may come from curves of their own
         has_curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
         rules = product(ODS_RULES, AP_RULES) if has_curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            each_once = [[1] * len(case.images)]  # one sample
+            each_once = [[1] * len(case.images)]  # one sample of the images, each occurring once
+            # `tree` returns nested scores with one number per sample; take those of the first
             scores = sample_scores(case.tree(each_once, protocol))
-            for key, expected in case.scores(case.counted(), protocol).items():
+            for key, expected in case.scores(case.counted(), protocol).items():  # of these counts
                 value = value_at(scores, key)
                 if value is not None:
                     assert value == pytest.approx(expected, **_CLOSE), (key, ods, ap)
@@ -176,7 +178,8 @@ class MetricContract:
         for samples in (weights, weights[:2]):
             tree = case.tree(samples)  # nested scores, one number per sample
             for number, times in enumerate(samples):
-                scores = _columns(case.metric, sample_scores(tree, number))
+                scores = _scores_by_column(case.metric, sample_scores(tree, number))
+                # {column: score} of a data set in which image k occurs times[k] times
                 assert scores == pytest.approx(case.repeated(times), **_CLOSE)
 
     def test_per_image_row_equals_scores_of_that_image_alone(self, case: MetricCase) -> None:
@@ -186,14 +189,14 @@ class MetricContract:
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
-        # The table writes the score "ods.f" as "ods_f"
+        # Column of the table -> key of the score: the table writes the score "ods.f" as "ods_f"
         score_keys = {c.key.replace(".", "_"): c.key for c in metric.columns}
         names = [column.key for column in table.columns]
         rows = [dict(zip(names, cells, strict=True)) for cells in table.rows]
         image_rows = [row for row in rows if row.get("part") is None]
         times_of_runs = np.eye(len(case.images), dtype=int)  # in run k, image k once, others never
         for row, times, (pred, _) in zip(image_rows, times_of_runs, case.images, strict=True):
-            expected = case.repeated(times)
+            expected = case.repeated(times)  # {key: score} of a run with the images so many times
             values = {score_keys[k]: v for k, v in row.items() if score_keys.get(k) in expected}
             assert values == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
@@ -227,11 +230,12 @@ class MetricContract:
             pytest.skip("no perfect prediction")
         # Thresholds between 0 and 1, and no thinning, which may change a perfect map
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
+        # A run that evaluates pairs of prediction and ground truth one by one
         run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
         score = run.score(case.metric.name)
         n_checked = 0
         for column in case.metric.columns:
-            group = column.key.partition(".")[0]
+            group = column.key.partition(".")[0]  # "ods" for "ods.f"; may be in case.imperfect too
             value = value_at(score, column.key)
             is_defined = value is not None and not np.isnan(value)
             is_imperfect = column.key in case.imperfect or group in case.imperfect
@@ -243,24 +247,24 @@ class MetricContract:
     def test_empty_ground_truth_scores_or_reports(self, case: MetricCase) -> None:
         """Ground truth without annotations gives scores, or a one-line error or warning."""
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
-        attempts = [blank_pairs]
-        if case.perfect:
+        attempts = [blank_pairs]  # the predictions, then perfect ones for blank truth
+        if case.perfect:  # ground truth -> (a perfect prediction, the ground truth)
             attempts.append([case.perfect(gt) for _, gt in blank_pairs])
         for pairs in attempts:
             try:
-                run = case.streamed(pairs)
+                run = case.streamed(pairs)  # evaluates them one by one
                 scores = run.scores()[case.metric.name]
             except (DataError, InputWarning) as error:  # rejected, or left out with a warning
-                assert "\n" not in str(error)  # noqa: PT017
+                assert "\n" not in str(error)  # noqa: PT017 - scores are as good as an error
                 continue
             assert scores["n_images"] == len(pairs)
-            assert case.metric.title in run.summary()
+            assert case.metric.title in run.summary()  # the tables as text, titled by metric
 
     def test_size_mismatch_raises_one_line_error(self, case: MetricCase) -> None:
         """A size mismatch raises a one-line DataError, unless the metric resizes."""
-        pred, gt = case.images[0][0], case.images[1][1]  # two images of different sizes
+        (pred, _), (_, gt), *_ = case.images  # the author gives images of different sizes
         opt = case.metric.options_of(case.run.protocol)
-        if case.metric.fits(pred, gt, opt):
+        if case.metric.fits(pred, gt, opt):  # True if the metric accepts these sizes
             pytest.skip("resized")
         with pytest.raises(DataError) as caught:
             case.streamed([(pred, gt)])
@@ -275,14 +279,15 @@ class MetricContract:
         """
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
-        if not isinstance(metric, DrawsPixels):
+        if not isinstance(metric, DrawsPixels):  # has the method `pixel_steps`
             pytest.skip("the metric draws no pixels itself")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             steps = metric.pixel_steps(pred, gt, protocol, opt)
-            if "matches" in counts:
+            if "matches" in counts:  # (T, 4), one row per threshold
                 np.testing.assert_array_equal(steps.matches, counts["matches"])
             for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
                 classes = steps.at(k)  # (H, W), the class of each pixel at threshold k
+                # A pixel predicted as another class than annotated (OTHER) is false and missed
                 predicted = PixelClass.MATCHED, PixelClass.FALSE, PixelClass.OTHER
                 is_predicted = np.isin(classes, predicted)
                 if steps.n_annotators == 1:
@@ -310,7 +315,7 @@ class MetricContract:
         if case.write is None:
             return
         (tmp_path / "files").mkdir()
-        folders = case.write(tmp_path / "files")
+        folders = case.write(tmp_path / "files")  # of the predictions and of the ground truth
         options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
         def interrupt(*_: object) -> None:  # called after the first image
@@ -321,7 +326,7 @@ class MetricContract:
         with pytest.raises(KeyboardInterrupt):
             evaluate(*folders, case.protocol, **options, progress=interrupt)
         resumed = evaluate(*folders, case.protocol, **options)
-        assert 0 < resumed.kept < len(run.records)
+        assert 0 < resumed.kept < len(run.records)  # images counted before the interruption
         for run_of_files in (uninterrupted, resumed):
             assert run_of_files.scores() == run.scores()
             for record, counts in zip(run_of_files.records, case.counted(), strict=True):
@@ -331,14 +336,14 @@ class MetricContract:
         self, case: MetricCase
     ) -> None:
         """Scoring annotators against each other needs two, and does not depend on their order."""
-        gt = case.images[0][1]
+        gt = case.images[0][1]  # `count_image` counts its annotators if the prediction is None
         metric, protocol = case.metric, case.run.protocol
         # What each annotator drew: tuples of maps, one per annotator
         drawings = {n: gt.parts[n] for n in ("boundaries", "segmentations") if n in gt.parts}
         one_annotator = gt.replace(**{name: maps[:1] for name, maps in drawings.items()})
         with pytest.raises(DataError):
             metric.count_image(None, one_annotator, protocol)
-        if isinstance(metric, HumanForm):
+        if isinstance(metric, HumanForm):  # it compares annotators; others raise DataError
             other_order = gt.replace(**{name: maps[::-1] for name, maps in drawings.items()})
             counts_of_other = metric.count_image(None, other_order, protocol)
             for name, values in metric.count_image(None, gt, protocol).items():

@@ -26,7 +26,8 @@ def visible(text: str, keep_spaces: bool = True) -> str:
         return text
     escaped = ""
     for c in text:
-        # White space up to \x85, and \u2028 and \u2029, are tabs, line ends and separators
+        # White space up to \x85 is tabs and line breaks, as are the separators \u2028 and \u2029;
+        # other white space, such as \xa0, is spaces of various widths
         is_space = keep_spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
         is_visible = c.isprintable() or is_space
         escaped += c if is_visible else c.encode("unicode_escape").decode("ascii")

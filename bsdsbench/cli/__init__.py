@@ -1,8 +1,6 @@
 """The command line, with one file per heading of its help page.
 
-Results go to standard output, progress and messages to standard error. The exit status is 0 for
-success, 1 if a check failed (such as a regression), 2 for invalid input and for an unexpected
-error, whose traceback is written to a file, and 130 if interrupted.
+Results go to standard output, progress and messages to standard error.
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 def main() -> None:
     """Run the command line and exit. Failures are reported in one line.
 
-    The exit status is 0 for success, 1 if a check failed, 2 for invalid input and for an unexpected
-    error, whose traceback is written to a file, and 130 if interrupted.
+    The exit status is 0 for success, 1 if a check failed (such as a regression), 2 for invalid
+    input and for an unexpected error, whose traceback is written to a file, 130 if interrupted.
     """
     # Imports allocate many long-lived objects: numba's and matplotlib's alone above 100,000.
     # Garbage collecting them takes 1/7 of a short run.

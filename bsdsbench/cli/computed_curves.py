@@ -220,7 +220,7 @@ def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments
     plot_spaces(drawn, target, spaces=all_axes, crossed=args.crossings, **options)
 
 
-def write_points_csv(path: Path, curve: NamedCurve, args: CurvesArguments) -> None:
+def write_points(path: Path, curve: NamedCurve, args: CurvesArguments) -> None:
     """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
     With --kind both, a curve was computed twice, as a ROC curve (which has no precision) and as a

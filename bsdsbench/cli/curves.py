@@ -197,7 +197,7 @@ def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> 
         compute_curves,
         curve_tables,
         draw_figure,
-        write_points_csv,
+        write_points,
     )
     from bsdsbench.tables.forms import to_mappings
 
@@ -206,7 +206,7 @@ def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> 
     curves = compute_curves(args)
     for target in args.out:
         if target.endswith(".csv"):
-            write_points_csv(Path(target), curves[0], args)  # the only curve; others were refused
+            write_points(Path(target), curves[0], args)  # the only curve; others were refused
         else:
             draw_figure(target, curves, args)
         say(f"wrote {target}", progress=True)

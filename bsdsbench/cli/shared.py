@@ -65,8 +65,7 @@ PROTOCOL_OPTIONS = (
     *("no_thin", "nms", "invert", "set"),
 )
 _RUNNING_OPTIONS = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-# --nms alone gets this value: apply NMS with the protocol's parameters. `--nms rcf` has the value
-# "rcf": apply it with the parameters of this recipe, which are those of a published program
+# The value of --nms alone (by the protocol's parameters); `--nms rcf` names a recipe (those of RCF)
 NMS_WITHOUT_RECIPE = "protocol's"
 
 

@@ -306,13 +306,7 @@ def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> N
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
     --columns. With --method, the scores of an image are means over the runs of the method.
     """
-    from bsdsbench.comparison.method import (
-        Method,
-        Spread,
-        all_runs,
-        parse_methods,
-        replace_runs,
-    )
+    from bsdsbench.comparison.method import Method, Spread, all_runs, parse_methods, replace_runs
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs

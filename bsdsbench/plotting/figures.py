@@ -43,12 +43,7 @@ from bsdsbench.plotting.displays import (
     ToleranceDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.method_curves import (
-    AVERAGED,
-    MethodCurve,
-    method_curve,
-    spread_entries,
-)
+from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, method_curve, spread_entries
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
