@@ -249,9 +249,9 @@ def _bootstrap_weights(
     probabilities = np.full(n_units, 1 / n_units)
 
     def draw(n_samples: int) -> Weights:
-        """Draw samples of `n_units` with `rng`: int8 (n_samples, n_images), times drawn.
+        """Draw samples of `n_units` images or clusters; count how often each contains each image.
 
-        int8 does not overflow: a unit is drawn 128 times with a probability of 1e-215.
+        The counts, int8 (n_samples, n_images), do not overflow: the probability is 1e-215.
         """
         unit_weights = np.empty((n_samples, n_units), np.int8)
         # `multinomial` returns int64, eight times as large, so draw only a few rows at a time.

@@ -69,7 +69,8 @@ def compare(
     The scores are those that all runs have. A single run gets intervals only. An interval requires
     that the score is defined in at least `level` of the bootstrap samples; a p-value requires that
     it is defined in all of them. A score that is undefined on all images (NaN, such as the AP of
-    label maps) gets no interval, p-value or letter, and does not count in Holm's correction.
+    label maps) gets no interval, p-value or letter, and does not count in Holm's correction. Runs
+    that share a letter, such as "a" and "ab", do not differ significantly.
 
     Parameters
     ----------
@@ -122,8 +123,7 @@ def compare(
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
-    # The settings, and the images or clusters to draw: `sampling.n` of them
-    sampling = settings.for_images_of(evaluations, cluster)
+    sampling = settings.for_images_of(evaluations, cluster)  # with the images or clusters to draw
     notes += sampling.notes(evaluations[0])
     metrics = shared_metrics(evaluations)
     pairs = list(combinations(evaluations, 2))
@@ -196,7 +196,7 @@ def _test_differences(
     optimal solver matches. A difference is marked if it is smaller than the change that this may
     have caused. If that solver matched one of the two runs, it is estimated by scoring that run
     with as many more matched pairs. If it matched both, the missed pairs cancel, and only its
-    random choices remain: SOLVER_MOVES = 0.0003 is the largest change of an ODS by these.
+    random choices remain: these change an ODS by at most SOLVER_MOVES = 0.0003.
     """
     # Run -> score -> absolute change by the missed pairs. Only of runs that this solver matched
     changes: dict[str, dict[str, float]] = {}

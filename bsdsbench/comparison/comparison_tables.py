@@ -149,6 +149,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     # Columns of the table by their key. All parts of a score, such as its classes, share a column
     fields: dict[str, Field] = {}
     definitions: dict[str, Column] = {}  # the metric's definition of the score in this column
+    key_of_score: dict[str, str] = {}
     scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
     for score in scores:
         _, part, definition = parse_score(score)
@@ -158,6 +159,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
             field = score_field(score, in_title=only_metric != "")
         fields[field.key], definitions[field.key] = field, definition
         scores_by_part.setdefault(part, {})[field.key] = score
+        key_of_score[score] = field.key
     cell_of = score_cells(compared)  # (run, score) -> score with interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
@@ -172,7 +174,6 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
                     values[key] = cell.value
             rows.append([*label_cells, *cells.values()])
             row_notes.append(undefined_notes(definitions, values))
-    key_of_score = {s: key for of_part in scores_by_part.values() for key, s in of_part.items()}
     notes = _letters_and_starts(compared, key_of_score, metric != "")
     return Table(
         f"{metric}-parts" if metric else "scores",
@@ -271,8 +272,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
             _, part, column = parse_score(d.score)
             rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
     else:
-        # If there is a single metric, the title of the table of scores above this one names it.
-        # If there are several, the name of each score does
+        # A single metric is named by the title of the table of scores, which is above this one
         is_metric_named = _title_of_only_metric(compared.scores) != ""
         for d in differences:
             score_name = heading(d.score, in_title=is_metric_named)

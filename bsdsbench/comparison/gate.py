@@ -91,8 +91,7 @@ class Baseline:
             stored = cls.load(earlier)
             kept_tolerances = {k: v for k, v in stored.tolerances.items() if k in scores}
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
-        # The file has no provenance of the run, where some of its left-out images are listed. So
-        # all of them become images that failed, with their reasons
+        # A baseline has no provenance, so all left-out images are listed as failed, with reasons
         baseline_run = Evaluation(run.protocol, _BASELINE_NAME, run.records, failed=run.left_out)
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
@@ -344,13 +343,16 @@ def _check_images(
     tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
     n_tests = 0
     if sampling and metrics and tolerances:
-        differences = _corrected_differences(run, baseline_run, tolerances, sampling, progress)
+        pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
+        settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
+        compared = compare(pair, **settings, progress=progress)
+        # Holm's method corrects the p-values over all scores to check together
+        differences = correct_p(d for d in compared.differences if d.score in tolerances)
         tests = {test.score: test for test in differences if not math.isnan(test.p)}
         n_tests, n_images = len(tests), len(run.records)
         if untested := [test.score for test in differences if math.isnan(test.p)]:
             notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-        # The smallest p-value that is possible after correction
-        least = least_p(n_images, sampling.n_boot, n_tests)
+        least = least_p(n_images, sampling.n_boot, n_tests)  # the smallest p that is possible
         if n_tests and least >= 1 - sampling.level:  # otherwise every score would pass
             tests = {}
             notes.append(
@@ -382,20 +384,6 @@ def _check_images(
         )
         checks.append(checked)
     return GateResult(run.name, tuple(checks), (*notes, *_notes_on_tolerances(checks)))
-
-
-def _corrected_differences(
-    run: Evaluation,
-    baseline_run: Evaluation,
-    scores: Collection[str],
-    sampling: Sampling,
-    progress: Progress | None,
-) -> list[ScoreDifference]:
-    """Compare the two runs, and correct the p-values of all `scores` together by Holm's method."""
-    pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
-    settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
-    compared = compare(pair, **settings, progress=progress)
-    return correct_p(d for d in compared.differences if d.score in scores)
 
 
 def _notes_on_tolerances(checks: Sequence[Check]) -> list[str]:

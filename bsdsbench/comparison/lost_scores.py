@@ -171,8 +171,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
-    # Arguments of `Table`: the lines below it, such as the protocol, notes on the runs, signatures
-    footer = table_footer(runs)
+    footer = table_footer(runs)  # arguments of `Table`: caption, notes on the runs, signatures ...
     footer["notes"] = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",

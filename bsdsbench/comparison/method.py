@@ -298,19 +298,19 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     if lacking := [run.name for run in runs if not run.records]:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
-    # Names of the splits; `as_runs` makes those of runs in different folders distinct
-    labels = [run.name for run in as_runs(runs)]
     # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
     records = []
-    for run, label in zip(runs, labels, strict=True):
-        for difference in comparability(first, run):  # the images may differ, settings may not
+    for run in runs:
+        pair = f"{first.name}, {run.name}"
+        # The images may differ, but not a setting on which a score depends
+        for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
-                raise DataError(f"{first.name}, {label}: {difference.fault()}")
+                raise DataError(f"{pair}: {difference.fault()}")
         names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
         if names != expected:
-            raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
-        records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
+            raise DataError(f"{pair}: other counts, expected the same of all splits")
+        records += [replace(r, image_id=f"{run.name}/{r.image_id}") for r in run.records]
     # Of the provenance, only the kind of predictions holds for all splits: folders and dates differ
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     return Evaluation(first.protocol, name or first.name, records, origin)

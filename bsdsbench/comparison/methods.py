@@ -153,8 +153,7 @@ class MethodComparison(ComparedScores):
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
         }
-        # `cluster` is the column whose groups were drawn ("": images), and `reading` the line on
-        # how the prediction files were interpreted
+        # `cluster`: the column whose groups were drawn; `reading`: how the files were interpreted
         settings = "n_images", "cluster", "n_clusters", "n_boot", "seed", "level", "protocol"
         for name in (*settings, "reading", "notes", "left_out"):
             mapping[name] = getattr(self, name)
@@ -225,8 +224,7 @@ def compare_methods(
     n_runs = {method.name: method.n_runs for method in methods}
     compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
     left_out = {}
-    # `comparable` may have dropped images that another run lacks, and gives this as the reason. An
-    # image that a run of the method itself left out keeps the reason of this run
+    # `comparable` dropped the images that any run lacks. The reasons of a method's own runs prevail
     for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
         if restricted.left_out:
             left_out[method.name] = restricted.left_out | method.left_out
@@ -288,9 +286,7 @@ def means_table(
     for method in methods:
         comparable(as_runs(method.runs, method.labels))  # raises if its runs are not comparable
     shown = scores_to_show(methods, columns)
-    rows: list[list[Cell]] = [
-        [method.name, *mean_cells(method, shown, spread)] for method in methods
-    ]
+    rows: list[list[Cell]] = [[m.name, *mean_cells(m, shown, spread)] for m in methods]
     for published in extra:  # its label, then each score, or None if it lacks the score
         row: list[Cell] = [published.label]
         for score in shown:

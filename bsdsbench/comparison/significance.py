@@ -68,10 +68,9 @@ def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
     The share of draws on the smaller side of 0, such as 0.025, is converted to a z-score, -1.96. p
-    is twice the probability that Student's t with `n_images` - 1 degrees of freedom lies below this
-    score. It is larger than twice the share if there are few images (or clusters), because
-    bootstrap samples of these vary too little. `n_images` may be an effective number, which need
-    not be an integer.
+    is twice the probability that Student's t with `n_images` - 1 degrees of freedom lies below it.
+    This is more than twice the share if there are few images (or clusters), whose bootstrap samples
+    vary too little. `n_images` may be an effective number, which need not be an integer.
 
     Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if `n_images` is below 2.
     """
@@ -164,9 +163,8 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     defined = draws[~np.isnan(draws)]
     if defined.size < level * draws.size or _is_one_image(defined, n_images):
         return Ends(math.nan, math.nan)
-    # About -1.96 and 1.96 for a level of 0.95; further from 0 if there are few images. The normal
-    # distribution function `ndtr` converts them to shares of draws, such as 0.025 and 0.975
-    z_of_ends = _z_scores_of_ends(level, n_images)
+    z_of_ends = _z_scores_of_ends(level, n_images)  # further from 0 if there are few images
+    # The normal distribution function `ndtr` converts -1.96 and 1.96 to shares, 0.025 and 0.975
     low, high = np.quantile(defined, ndtr(z_of_ends))
     return Ends(float(low), float(high))
 
@@ -196,13 +194,13 @@ def permutation_p(
 
     Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """
-    for difference in comparability(a, b):  # differences in images, protocol, annotations ...
-        # Only a setting of the protocol on which a score depends, such as the matching tolerance
+    for difference in comparability(a, b):
+        # Only a setting on which a score depends, such as the matching tolerance; not the images
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    # A unit is what is exchanged as a whole: a cluster, or a single image
-    unit_of_image = sampling.unit_of_images(len(a.records))  # (N,): the index of its unit
+    # (N,): the index of the unit of each image. A unit, an image or a cluster, is exchanged whole
+    unit_of_image = sampling.unit_of_images(len(a.records))
     n_units = int(unit_of_image.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
@@ -219,11 +217,10 @@ def permutation_p(
     weights_b = (np.hstack([swapped, 1 - swapped]) for swapped in swapped_images())
     (scores_a,) = scores_of(both_runs, weights_a, report_samples)  # score -> (permutations,)
     (scores_b,) = scores_of(both_runs, weights_b, report_samples)
-    # The first of the differences is the observed one, without exchanges
-    return {score: _share_as_far(scores_a[score] - scores_b[score]) for score in scores_a}
+    return {score: _share_as_far_as_first(scores_a[score] - scores_b[score]) for score in scores_a}
 
 
-def _share_as_far(differences: F8) -> float:
+def _share_as_far_as_first(differences: F8) -> float:
     """Return the share of differences at least as far from 0 as the first, the observed one.
 
     Returns NaN if any difference is NaN.
@@ -247,7 +244,7 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
     """
     swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])  # (assignments, R)
     signs = 1 - 2 * swaps
-    return _share_as_far(signs @ differences)
+    return _share_as_far_as_first(signs @ differences)
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:

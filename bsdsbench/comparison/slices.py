@@ -249,13 +249,13 @@ def slice_tables(
     for column in by:
         slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            numbers = [k for k, run in enumerate(runs) if metric in run.metrics]  # indices of runs
-            slices_with_metric = [slices_of_runs[k] for k in numbers]
+            indices = [k for k, run in enumerate(runs) if metric in run.metrics]
+            slices_with_metric = [slices_of_runs[k] for k in indices]
             # The first run with the metric decides which of its scores are shown
-            shown = _scores_shown(runs[numbers[0]], metric, slices_with_metric[0], columns)
+            shown = _scores_shown(runs[indices[0]], metric, slices_with_metric[0], columns)
             overall = [score for score in shown if not score_names.parse_score(score).part]
             of_parts = [score for score in shown if score not in overall]
-            for scores in filter(None, (overall, of_parts)):
+            for scores in filter(None, (overall, of_parts)):  # those that are not empty
                 tables.append(_slice_table(runs, metric, slices_with_metric, scores))
     return tables
 
@@ -335,7 +335,7 @@ def _slice_table(
     # Ranges between the limits that the user gave, such as "[0, 1024)"
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
-    notes += _means_of_few(slices, scores_by_part)
+    notes += _means_of_few(slices, scores_by_part)  # on macro means over only some slices
     footer = table_footer(runs)
     footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
@@ -409,7 +409,6 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         for part, scores in pooled.items():
             row: list[Cell] = [name, part or None, images.size]
             for key, column in columns.items():
-                # Both are None if the part has no such score
                 of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
                 row.append(None if of_groups is None else float(of_groups[number]))
                 if column.score:

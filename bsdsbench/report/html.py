@@ -290,8 +290,7 @@ class Page:
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
-        # The tables of scores with intervals repeat these: `add_interval_notes` moves their notes
-        # to `tables`, and removes them from `compared_tables`. Those of differences remain
+        # A compared table whose intervals `tables` show is removed; its notes are added to these
         add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
@@ -326,8 +325,7 @@ class Page:
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data for the page's scripts, as a JSON-serializable dict."""
         curves = curves_data(self.runs, self.published_curves)
-        # Human performance is shown if no run has a reason why results of the task of the BSDS500
-        # test set are not comparable with it
+        # Human performance is known on the BSDS500 test set: not shown beside runs of another set
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
             "runs": curves[: len(self.runs)],

@@ -53,8 +53,7 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     """
     for name in registry.with_curve(run.metrics, run.protocol):
         metric = registry.get(name)
-        # `has_errors`: it matches boundaries, and so can tell the missed pixels from the false
-        # ones, also by class of error. Other metrics with a curve need not have pixels to draw
+        # `has_errors`: it matches boundaries, pixel by pixel. Not all metrics with a curve do
         if metric.has_errors:
             return metric
     # The kind of the predictions, such as "soft"; if not recorded, the usual kind of the metric

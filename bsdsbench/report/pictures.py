@@ -49,8 +49,7 @@ def _gt_pictures(
     If `side` is None, the photo has its full size, and there is no thumbnail.
     """
     shares, caption = annotated_shares(gt)  # (H, W), fraction of annotators who drew a pixel
-    # 0 if nobody drew the pixel, otherwise 1 to 7
-    levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)
+    levels = np.ceil(shares * (_N_LEVELS - 1)).astype(np.uint8)  # 0: drawn by nobody; up to 7
     grays = np.linspace(190, 0, _N_LEVELS).astype(int)  # light gray to black
     # Color of each level: (red, green, blue, opacity). Level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
@@ -242,8 +241,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     # Of each of the four columns of `matches`, a list with one number per step
     matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
-    # The page counts the predicted pixels from the classes it draws, each pixel once. If several
-    # annotators are summed over, the counts are larger and have to be stored
+    # The page counts the pixels that it draws. Sums over several annotators have to be stored
     if steps.n_annotators > 1:
         optional |= {"sums": [matched_pred, total_pred], "annotators": steps.n_annotators}
     if steps.parts:  # the largest error of each part: [row, col, to_row, to_col, distance] or None

@@ -81,7 +81,7 @@ def curves_data(
         if run.with_curve:  # names of the metrics that have a curve; the first one is plotted
             score = run.score(run.with_curve[0])
             entry |= _points_of(score.curve, score.ods)
-        # Of the metric whose pixels are drawn, for the button "ODS" below the pictures
+        # Of the metric whose pixels are drawn, for the button "ODS" above the pictures
         ods_threshold = chosen_threshold(run)
         if ods_threshold is not None:
             entry["level"] = round(ods_threshold, 5)

@@ -58,7 +58,7 @@ class ViewServer(ThreadingHTTPServer):
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
         self.ids = page.ids
-        # Makes the pictures of an image on request, in full size
+        # Makes the pictures of an image on request, at full size
         self.maker = ImagePictures(evaluations, page.sources, full=True)
         # `render` calls it, and uses the same samples for the intervals of error classes
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)

@@ -194,7 +194,7 @@ def worst_table(
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    # A run is a method of one run
+    # A run becomes a method of one run
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
     for method in methods:
         if method.n_runs > 1:
@@ -212,12 +212,10 @@ def worst_table(
     group_of = _first_of_each_group(ranked, shared_runs[0], of_each, n) if of_each else {}
     listed = list(group_of) if of_each else ranked[:n]  # the ids of the rows
     if draw:
-        for run, folder in zip(shared_runs, folders, strict=True):
+        for run, folder in zip(shared_runs, folders, strict=True):  # each run has a folder
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    # Column -> image id -> cell
-    table_columns: dict[Field, Mapping[str, Any]] = {
-        Field("image", "Image"): {i: i for i in listed}
-    }
+    table_columns = dict[Field, Mapping[str, Any]]()  # column -> image id -> cell
+    table_columns[Field("image", "Image")] = dict(zip(listed, listed, strict=True))
     table_columns |= _group_columns(shared_runs[0], of_each, group_of)
     for number, (method, cells_of_fields) in enumerate(zip(methods, scores, strict=True), 1):
         prefix = f"{method.name}: " if is_pair else ""
@@ -228,6 +226,7 @@ def worst_table(
     if is_pair:
         table_columns[Field("difference", "A - B", "", "+.4f")] = values
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
+    # Only if the pixels of all runs can be drawn, from predictions in a known folder
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
         overlay_columns = _overlay_columns(methods, folders, listed)
         table_columns |= overlay_columns
@@ -266,7 +265,7 @@ def _group_columns(
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
         if name == grouping_column:
             cells |= group_of
-        columns[Field(f"group_{k}", name)] = cells
+        columns[Field(f"group_{k}", name)] = cells  # the name could be the key of a score
     return columns
 
 

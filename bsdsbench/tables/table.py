@@ -232,8 +232,7 @@ class Table:
                 notes.append(f"- not shown, {', '.join(headings)}: {note.text}")
             if keys:
                 notes.append(replace(note, columns=keys))
-        # `notes` now includes those on rows
-        return replace(self, notes=notes, row_notes=()).only(shown)
+        return replace(self, notes=notes, row_notes=()).only(shown)  # `notes` has those on rows too
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
@@ -391,8 +390,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     console = TableConsole(file=file, **settings)
     if not width:
         width = console.width if console.is_terminal else WIDTH
-    # For each table, its notes, signatures and so on; lines that tables share are printed once
-    lines_by_table = lines_below_tables(shown_tables)
+    lines_by_table = lines_below_tables(shown_tables)  # notes, signatures ..., each printed once
     for i, (table, lines) in enumerate(zip(shown_tables, lines_by_table, strict=True)):
         if i:
             console.print()
@@ -435,11 +433,9 @@ def _print_block(
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    # Between two columns are a blank of each and the separator of the box, which is blank: 3
-    # characters, or 2 if the blanks are merged
-    merges_blanks = layout.gap == 2
+    # A gap is the padding of both columns and a blank separator: 3 characters, or 2 if collapsed
     rich_table = RichTable(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=merges_blanks
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=layout.gap == 2
     )
     # Each of the widths below includes the gap to the next column, which the last column lacks
     min_width = -layout.gap
