@@ -247,7 +247,7 @@ def _print_evaluation(
     threshold_run: the run of --threshold-from, or None. Its best threshold is applied to `run`, and
         the scores at this threshold are printed too.
     """
-    from bsdsbench.results.score_tables import at_threshold_of
+    from bsdsbench.results.at_threshold import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
     slices: list[Table] = []

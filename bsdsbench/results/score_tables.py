@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import equal_counts_notes, pair_differences
 from bsdsbench.results.score_names import select
@@ -116,15 +116,16 @@ def image_numbers(runs: Sequence[Evaluation]) -> str:
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line about the source of each reference run and shared run, and about each shard.
 
-    If the runs have different ODS rules, a last line names the reference runs whose ODS cannot be
-    interpolated, because their parameter combinations have no order.
+    A reference run has the counts of a published method. If the runs have different ODS rules, a
+    last line names those whose ODS cannot be interpolated: their counts are not at thresholds but
+    at combinations of parameters of the method, which have no order.
     """
     lines: list[str] = []
     without_order: list[str] = []
     for run in runs:
         if run.reference:
             lines.append(f"{run.name}: reference run, {run.provenance.about}.")
-            if not run.reference.ordered:  # parameter combinations instead of thresholds
+            if not run.reference.ordered:
                 without_order.append(run.name)
         elif run.provenance.licence or run.provenance.citation:
             line = f"{run.name}: shared counts, licence {run.provenance.licence or 'not stated'}"
@@ -151,6 +152,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
     lines = list[str]()
     for pair in pair_differences(runs):
         difference = pair.difference
+        # FORBIDS to compare scores; others need a note (SAID) or not even this (IGNORED)
         forbids = difference.severity is Severity.FORBIDS
         if difference.of_protocol:  # a setting, such as the tolerance
             protocols_differ = protocols_differ or forbids
@@ -166,13 +168,13 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how the files of the runs were interpreted (`Evaluation.read_as`).
 
-    If the runs differ in this, the line is "NAME, NAME read as: ...; NAME read as: ...", without
-    the runs for which it is unknown.
+    This is a line "Read as: ...". If the runs differ, it is "NAME, NAME read as: ...; NAME read as:
+    ...", without the runs for which it is unknown ("").
     """
     names_by_line = grouped([(run.read_as, run.name) for run in runs])
     if len(names_by_line) == 1:
         return runs[0].read_as
-    # Each line starts with "Read as"; after the names of runs the "R" becomes lower case
+    # After the names of runs, the "R" of "Read as" becomes lower case
     lines = [f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items() if line]
     return "; ".join(lines)
 
@@ -268,7 +270,8 @@ def with_left_out(
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     """Return the precision-recall curves of a metric by class or other part; "" is the overall one.
 
-    Parts without a curve are left out. A run without records has only the overall curve.
+    Parts without a curve are left out. A run without records has only the overall curve: official
+    result files, from which such a run comes, have no parts.
     """
     curves = {}
     by_part = registry.get(metric).scores_by_part(run.score(metric), run.protocol)
@@ -287,9 +290,9 @@ def is_ap(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start at a recall well above 0, or "" if there are none.
 
-    Some AP rules count the area below that recall as 0. If the runs have different AP rules, "" is
-    returned. A curve is named by its class or other part and, if there are several runs, by its
-    run: "hed, liver".
+    `describe_late_starts` decides which do, and writes the text. Some AP rules count the area below
+    that recall as 0. If the runs have different AP rules, "" is returned. A curve is named by its
+    class or other part and, if there are several runs, by its run: "hed, liver".
     """
     ap_rules = set()
     curves: dict[str, PRCurve] = {}  # name of the curve -> curve
@@ -354,23 +357,17 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
-    # What the tables show, for the caption in LaTeX: "2 methods on 200 images, protocol bsds500"
-    contents = "scores" if is_single else f"{n_rows} methods"
     metric_names: dict[str, None] = {}  # each one once, in order
     for run in runs:
         metric_names |= dict.fromkeys(run.metrics)
-    if runs[0].records:
-        images = image_numbers(runs)
-        if images == image_numbers(runs[:1]) and not runs[0].signature.set.startswith("set:"):
-            images = runs[0].set_line  # a known set, such as "bsds500-test, 200 of 200 images"
-        contents += f" on {images}"
-    contents += f", protocol {runs[0].protocol.name}"
-    footer = table_footer(runs)
+    contents = _describe_contents(runs, n_rows)
+    footer = table_footer(runs)  # the texts that all tables share
     common_notes = [*footer["notes"], *notes]
     tables = []
     for name in metric_names:
         metric = registry.get(name)
-        its_runs, rows = [], []  # of the runs that have the metric
+        # A table of the overall scores, with the runs that have the metric and then other rows
+        its_runs, rows = [], []
         for run in runs:
             if name in run.metrics:
                 its_runs.append(run)
@@ -379,7 +376,7 @@ def score_tables(
             if name in scores_by_metric:
                 rows.append(_ScoreRow((label,), scores_by_metric[name], marks))
         table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
-        number_lines = []  # for each row, such as "hed: 1,200 pairs."
+        number_lines = []  # the metric's numbers of objects in each row: "hed: 1,200 pairs."
         for row in rows:
             numbers = []
             for column in metric.numbers:
@@ -389,12 +386,13 @@ def score_tables(
                 number_lines.append(f"{row.name}: {', '.join(numbers)}.")
         table.notes = [*table.notes, *number_lines, *common_notes]
         tables_of_metric = [_add_times(table, its_runs)]
-        parts = _part_rows(metric, its_runs, is_single)  # a row per class, for example
+        # A table of the scores of parts, such as classes
+        parts = _part_rows(metric, its_runs, is_single)
         if parts:
             labels = [PART] if is_single else [PART, METHOD]
             table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
             table.notes = [*table.notes, *common_notes]
-            if any(row.marks for row in parts):  # an ODS is at the first or last threshold
+            if any(row.marks for row in parts):  # on the ODS of a part: explain the mark
                 table.notes = [*table.notes, AT_GRID_END]
             tables_of_metric.append(table)
         for table in tables_of_metric:
@@ -405,17 +403,57 @@ def score_tables(
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
+def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
+    """Say what tables of runs show, as in "2 methods on 200 images, protocol bsds500"."""
+    contents = "scores" if n_rows == 1 else f"{n_rows} methods"
+    if runs[0].records:
+        images = image_numbers(runs)
+        is_known_set = not runs[0].signature.set.startswith("set:")  # "set:N" of an unknown one
+        if is_known_set and images == image_numbers(runs[:1]):
+            images = runs[0].set_line  # such as "bsds500-test, 200 of 200 images"
+        contents += f" on {images}"
+    return f"{contents}, protocol {runs[0].protocol.name}"
+
+
 class _ScoreRow(NamedTuple):
     """A row of a table of scores."""
 
     labels: tuple[str, ...]  # (run,) for overall scores; (part,) or (part, run) for a part
     scores: Mapping[str, Any]  # scores of one metric, or of a part of it, as in result.json
-    marks: Mapping[str, str]  # key of a score -> text after it; a marked one is never the best
+    # Key of a score -> text after it, "" for none; a score with a mark is never the best
+    marks: Mapping[str, str]
 
     @property
     def name(self) -> str:
         """The labels as one text, such as "liver, hed"."""
         return ", ".join(self.labels)
+
+
+def _shown_columns(
+    metric: Metric,
+    protocol: Protocol,
+    keys: Collection[str],
+    has_parts: bool,
+    is_single: bool,
+    has_chosen: bool,
+) -> list[Column]:
+    """Return the columns of a table of scores of a metric, or of the scores of its parts.
+
+    A column is included if `keys`, those of the scores in any row, include its key, and the metric
+    shows it by default, some only if the table is of a single run or only if it is of several. If
+    the user has chosen columns (`has_chosen`), all columns with a key are included, from which
+    `select` then chooses.
+    """
+    usual_keys = metric.usual(metric.options_of(protocol))  # None: all columns
+    shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
+    shown = []
+    # `columns_of` adds columns for scores at further tolerances, which only the keys tell
+    for column in metric.part_columns if has_parts else metric.columns_of(keys):
+        is_usual = not usual_keys or column.key in usual_keys
+        is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
+        if is_shown and column.key.partition(".")[0] in keys:  # "ods" of "ods.threshold"
+            shown.append(column)
+    return shown
 
 
 def _score_table(
@@ -429,42 +467,37 @@ def _score_table(
 ) -> Table:
     """Build the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is included if at least one row has its score, even an undefined one, and the metric
-    shows it by default. If the user has chosen columns (`has_chosen`), all columns with a score are
-    included, from which `select` then chooses. Notes say which scores are undefined, and which are
+    Its columns are those of `_shown_columns`. Notes say which scores are undefined, and which are
     means over only some images.
 
     runs : the runs that have the metric. In a table of overall scores, the first rows are theirs,
         in this order. The other rows are published results, whose undefined scores need no note.
     labels : the columns before the scores. They include PART in a table of parts, and METHOD unless
         all rows are of one run.
-    is_single : True if the overall table has a single row. More columns are shown, and scores have
-        one decimal more.
+    is_single : True if the overall table has a single row. Scores then have one decimal more.
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
-    usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: all columns
-    shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
-    keys_of_rows: dict[str, None] = {}  # of any of the rows, in order
+    has_parts = PART in labels
+    keys_of_rows: dict[str, None] = {}  # keys of the scores in any row, in order
     for row in rows:
         keys_of_rows |= dict.fromkeys(row.scores)
-    has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
     ap_keys: list[str] = []  # keys of the fields that hold an AP
-    for column in metric.part_columns if has_parts else metric.columns_of(keys_of_rows):
-        is_usual = not usual_keys or column.key in usual_keys
-        is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
-        if is_shown and column.key.partition(".")[0] in keys_of_rows:  # "ods" of "ods.threshold"
-            field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
-            fields.append(field)
-            columns[field.key] = column
-            if is_ap(column.key):
-                ap_keys.append(field.key)
+    for column in _shown_columns(
+        metric, runs[0].protocol, keys_of_rows, has_parts, is_single, has_chosen
+    ):
+        field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
+        fields.append(field)
+        columns[field.key] = column
+        if is_ap(column.key):
+            ap_keys.append(field.key)
     table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        numbers_of_means = row.scores.get("over", {})  # key -> unit -> (defined, all) values
+        # Score -> unit, such as "images" -> (number of values that its mean includes, of all)
+        numbers_of_means = row.scores.get("over", {})
         cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on means over only some images or classes
@@ -476,7 +509,7 @@ def _score_table(
             cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
             for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
-                notes_on_row.append(Note(line, (key,), names_columns=True))
+                notes_on_row.append(Note(line, (key,), names_columns=True))  # "DICE: means over"
         if has_parts or k < len(runs):  # not a published result
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
         row_notes.append(notes_on_row)
@@ -499,10 +532,11 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     """Return a table row for each part of a metric, such as a class, and run; grouped by part.
 
     Parts are in order of first occurrence. Runs without records are skipped. If the table is of
-    several runs (`is_single` is False), a part is left out if the overall table already has its
-    scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
-    or last threshold gets the mark GRID_END.
+    several runs (`is_single` is False), a part is left out if the overall table already has columns
+    for its scores (some metrics have one for each part), or if the metric has no columns for parts
+    (`Metric.part_columns`). An ODS at the first or last threshold gets the mark "grid end".
     """
+    # One column stands for all, as the overall table has either all scores of a part or none
     part_key = ""  # the first score of a part, such as "dice"; "" if parts have no columns
     for column in metric.part_columns:
         if column.score:
@@ -533,61 +567,13 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
     """Convert a metric's column to a table field with `digits` decimals.
 
     Its key is `prefix` plus the metric's key, with "_" instead of ".". Columns that are not scores,
-    such as thresholds, are not ranked, and are left out of LaTeX.
+    such as thresholds, are not ranked, and are left out of LaTeX (`paper`).
     """
     return Field(
         prefix + column.key.replace(".", "_"),
         column.heading,
         column.short,
         format=f".{digits}f",
-        higher_is_better=not column.lower if column.score else None,
+        higher_is_better=not column.lower if column.score else None,  # `lower` is better
         paper=column.score,
     )
-
-
-def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Score a run at the ODS threshold of another run, for example one on a validation set.
-
-    Returns one table for each metric that has a curve in both runs. It shows precision, recall and
-    F of `run` at the ODS threshold of `other`, and the ODS of `run` at its own best threshold.
-    """
-    only_alike = "a threshold holds for one protocol and kind of maps"
-    for pair in pair_differences([other, run]):
-        difference = pair.difference
-        # Images and annotations may differ, but not the scale of the predictions
-        is_essential = difference.of_protocol or difference.field in ("pred", "reading")
-        if is_essential and difference.severity is not Severity.IGNORED:
-            raise DataError(f"{pair.line()}; {only_alike}")
-    text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
-    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
-    if shared := {*run.image_ids} & {*other.image_ids}:
-        reason = "so its threshold was not chosen independently."
-        notes.append(f"{len(shared)} images are also in {other.name}, {reason}")
-    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
-    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
-    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
-    tables = []
-    for metric in [name for name in run.with_curve if name in other.with_curve]:
-        score, other_score = run.score(metric), other.score(metric)
-        spans = []  # such as "0.01 to 0.99"
-        for thresholds in (other_score.curve.thresholds, score.curve.thresholds):
-            spans.append(f"{thresholds[0]:g} to {thresholds[-1]:g}")
-        # For segmentations, thresholds are numbers of levels, whose range can differ
-        if spans[0] != spans[1]:
-            differing = f"{other.name}, {run.name}: thresholds from {spans[0]} / {spans[1]}"
-            raise DataError(f"{differing}; {only_alike}")
-        point = score.curve.at(other_score.ods.threshold)
-        row = [run.name, point.threshold, point.precision, point.recall, point.f]
-        table = Table(
-            f"{metric}-at-threshold",
-            f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
-            columns,
-            [[*row, score.ods.f, score.ods.threshold]],
-            notes=notes,
-            reading=reading_line([run, other]),
-            signatures=[f"Signature of {other.name}: {other.signature}"],
-        )
-        tables.append(table)
-    if not tables:
-        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
-    return tables

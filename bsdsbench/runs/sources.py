@@ -8,6 +8,7 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,7 +176,7 @@ def list_items(
     if images_dir is not None and not os.path.isdir(images_dir):
         raise DataError(f"{show(images_dir)}: is not a folder, expected one of pictures")
     # Photos, the original images, are needed by some metrics only
-    if not any(registry.get(name).photo for name in plan.metrics):
+    if not any(map(attrgetter("photo"), map(registry.get, plan.metrics))):
         images_dir = None
     elif images_dir is None:
         images_dir = find_photo_folder(gt_dir)
@@ -225,7 +226,7 @@ def _pair_files(
     if missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
-    ids = [p.image_id for p in pairs]
+    ids = list(map(attrgetter("image_id"), pairs))
     photos = find_photos(photo_dir, {*ids}) if photo_dir else {}
     views = {} if valid_dir is None else _fields_of_view(valid_dir, ids)
     # Number of empty label maps that replace a missing prediction

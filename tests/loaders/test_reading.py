@@ -577,7 +577,7 @@ def test_every_table_of_several_runs_says_it_of_each(what):
 
 def test_a_check_and_a_threshold_of_another_run_say_it_too(tmp_path):
     from bsdsbench.comparison.gate import Baseline, check
-    from bsdsbench.results.score_tables import at_threshold_of
+    from bsdsbench.results.at_threshold import at_threshold_of
 
     run, _ = two_runs()
     Baseline.of(run).save(tmp_path / "base.json")

@@ -15,8 +15,9 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import registry
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.results.at_threshold import at_threshold_of
 from bsdsbench.results.comparability import pair_differences
-from bsdsbench.results.score_tables import at_threshold_of, score_tables
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.merge import best_of
 from tests.helpers.runs import FAST, refused
