@@ -40,6 +40,8 @@ def as_numbers(score, path=""):
 
 @pytest.mark.filterwarnings("ignore:each number of the prediction has several large pieces")
 @pytest.mark.filterwarnings("ignore:each number of the ground truth has several large pieces")
+@pytest.mark.filterwarnings("ignore:numbers of the prediction lie in many pieces")
+@pytest.mark.filterwarnings("ignore:numbers of the ground truth lie in many pieces")
 @pytest.mark.parametrize("metric", OPTIONS)
 @given(seed=st.integers(0, 2**32), dtype=st.sampled_from(DTYPES), with_255=st.booleans())
 @settings(max_examples=8, deadline=None)

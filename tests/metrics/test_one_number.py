@@ -1,8 +1,11 @@
 """Sets whose instances are not numbered: one number for several pieces in all files is refused."""
 
+import warnings
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import savemat
 
 import bsdsbench as bb
@@ -297,6 +300,27 @@ def test_classes_in_place_of_objects_are_warned_of(tmp_path, recwarn, metric):
         scored(tmp_path, metric)
         words = "each number of the prediction has several large pieces: classes?"
         assert [words in str(w.message) for w in recwarn] == [True] * n_warnings
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_numbers_that_were_interpolated_or_saved_as_jpeg_are_warned_of(tmp_path, recwarn, metric):
+    disc = np.hypot(*np.mgrid[-8:8, -8:8]) < 6
+    objects = np.kron(np.arange(1, 31).reshape(5, 6), disc).astype(np.uint8)
+    small = Image.fromarray(objects).resize((60, 50), Image.Resampling.BILINEAR)
+    bilinear = small.resize(objects.shape[::-1], Image.Resampling.BILINEAR)
+    Image.fromarray(objects).save(tmp_path / "a.jpg", quality=90)
+    words = "numbers of the prediction lie in many pieces each: interpolated, or JPEG?"
+    for maps, is_said in (
+        (objects, False),
+        (bilinear, True),
+        (Image.open(tmp_path / "a.jpg"), True),
+    ):
+        write(tmp_path / "g", a=objects, b=objects)
+        write(tmp_path / "p", a=np.asarray(maps), b=np.roll(maps, 1, 0))
+        warnings.simplefilter("always")  # the same line again
+        recwarn.clear()
+        scored(tmp_path, metric)
+        assert any(words in str(w.message) for w in recwarn) == is_said
 
 
 def stripes(n, shift=0):
