@@ -141,3 +141,34 @@ def kind_of_value(value: object) -> str:
     if all(literal is None or isinstance(literal, int | float | str) for literal in literals):
         return clip(visible(repr(value)), 60 if isinstance(value, str) else 40)
     return f"of type {type(value).__name__}"
+
+
+def advice_on_range(low: float, high: float) -> tuple[str, ...]:
+    """Return advice on floats of which some are below 0 or a little above white, 1 or 255.
+
+    A cubic resize overshoots both ends, by up to a fifth. A network may have such values up to 1.
+    """
+    sigmoid = "apply the sigmoid, if it is raw network output"
+    for white in (1, 255):
+        if low >= -0.25 * white and white // 2 < high <= 1.25 * white:
+            clip = f"clip to [0, {white}], if a resize overshot"
+            is_close = white > 1 or (low >= -0.05 and high <= 1.05)
+            return (clip,) if is_close else (clip, sigmoid)
+    return (sigmoid,)
+
+
+def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Suggest, for an error message, how to reduce an array of C maps to one.
+
+    The axis of the maps is the last if it is shorter than the first, and otherwise the first.
+    Returns () unless there are three axes, all longer than 1.
+
+    >>> suggest_one_map((48, 64, 2))[0]
+    'one of the 2 maps along axis 2: array[:, :, k]'
+    """
+    if len(shape) != 3 or 1 in shape:
+        return ()
+    axis = 2 if shape[2] < shape[0] else 0
+    index = ":, :, k" if axis else "k"
+    single = f"one of the {shape[axis]} maps along axis {axis}: array[{index}]"
+    return single, f"of classes: numpy.argmax(array, axis={axis}), for a metric of classes"

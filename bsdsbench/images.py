@@ -14,7 +14,16 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, Bool, given_array, given_list, given_path, kind_of_value
+from bsdsbench.arguments import (
+    F8,
+    Bool,
+    advice_on_range,
+    given_array,
+    given_list,
+    given_path,
+    kind_of_value,
+    suggest_one_map,
+)
 from bsdsbench.errors import DataError, Fix, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
@@ -440,23 +449,6 @@ def one_channel(array: Map) -> Map:
     return array[:, :, 0] if is_single else array
 
 
-def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Suggest, for an error message, how to reduce an array of C maps to one.
-
-    The axis of the maps is the last if it is shorter than the first, and otherwise the first.
-    Returns () unless there are three axes, all longer than 1.
-
-    >>> suggest_one_map((48, 64, 2))[0]
-    'one of the 2 maps along axis 2: array[:, :, k]'
-    """
-    if len(shape) != 3 or 1 in shape:
-        return ()
-    axis = 2 if shape[2] < shape[0] else 0
-    index = ":, :, k" if axis else "k"
-    single = f"one of the {shape[axis]} maps along axis {axis}: array[{index}]"
-    return single, f"of classes: numpy.argmax(array, axis={axis}), for a metric of classes"
-
-
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
@@ -488,10 +480,9 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     fix: tuple[Fix, ...] = (f"divide by 255, if it is 0..255 as float{percent}",)
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
-    elif low >= -0.05 and high <= 1.05:  # all digits, because it may be a rounding error
-        has, fix = f"values from {low} to {high}", ("clip to [0, 1], if a resize overshot",)
-    elif low < 0:
-        fix = ("apply the sigmoid, if it is raw network output",)
+    elif low < 0 or high <= 1.25:
+        has = f"values from {low} to {high}"  # all digits, because it may be a rounding error
+        fix = advice_on_range(low, high)
     elif (soft == np.rint(soft)).all():
         fix = (*fix, _AS_LABELS)
     raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)

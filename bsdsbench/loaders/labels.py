@@ -71,17 +71,32 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     return edge
 
 
-def lone_white(labels: Map) -> int:
-    """Return 255 or 65535 if it may be void in a map of regions, (H, W), and 0 otherwise.
+def lone_label(labels: Map) -> int:
+    """Return the label that may be void in a map of regions, (H, W), and 0 if there is none.
 
-    It is then the largest label, far above the others, which lie closer together.
+    It is the smallest label if that is negative. Otherwise it is 255 or 65535, if that is the
+    largest label, far above the others, which lie closer together.
     """
-    largest = int(labels.max(initial=0))
+    smallest, largest = int(labels.min(initial=0)), int(labels.max(initial=0))
+    if smallest < 0:
+        return smallest
     if largest not in (255, 65535):
         return 0
     *gaps, last_gap = np.diff(np.unique(labels)).tolist() or [0]
     is_lone = bool(gaps) and last_gap > max(64, 2 * max(gaps))
     return largest if is_lone else 0
+
+
+def has_specks(labels: Map) -> bool:
+    """Return True if over 0.2 % of the pixels of a map of regions, (H, W), are specks, and over 50.
+
+    A speck has another label than its four neighbours. In what people drew in BSDS500, fewer than
+    0.04 % of the pixels are specks, and over 0.8 % if that was saved as JPEG.
+    """
+    inner = labels[1:-1, 1:-1]
+    is_speck = (inner != labels[:-2, 1:-1]) & (inner != labels[2:, 1:-1])
+    is_speck &= (inner != labels[1:-1, :-2]) & (inner != labels[1:-1, 2:])
+    return bool(np.count_nonzero(is_speck) > max(50, 0.002 * labels.size))
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:

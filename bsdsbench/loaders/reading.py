@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bool, advice_on_range
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, white_above
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
@@ -215,12 +215,11 @@ class ReadOptions:
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
-        if not self.truth and values.min(initial=0) < 0:
-            yield "apply the sigmoid, if it is raw network output"
+        if not self.truth and (values.min(initial=0) < 0 or 1 < top <= 1.25):
+            yield from advice_on_range(float(values.min()), top)
         elif not self.truth and np.isfinite(top):
             # Many values in 8 or 16 bits are gray, of which none exceeds half of white (`binarise`)
-            white = _white_of(values)
-            if not levels and white > 1:
+            if not levels and (white := _white_of(values)) > 1:
                 yield Setting("normalise", True, "if the maximum of each map is white")
                 half = white * 128 // 255  # 128 in uint8, 32896 in uint16
                 yield f"save map > {half}, which is empty here, if {white} is white"
@@ -568,7 +567,7 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats;
     None means one half. `what` names the mask in errors. Raises DataError for gray levels outside
     0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are all at
-    or below the threshold, because their scale is unknown.
+    or below the threshold, as their scale is unknown, or none 0 and all at a threshold of almost 0.
     """
     if values.dtype == bool:
         return values
@@ -580,7 +579,9 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     # 128 in uint8 and 128 * 257 in uint16, as programs convert 8 to 16 bits by the factor 257
     half = 128 * (white // 255) if white > 1 else 0.5
     level = half if cut is None else cut * white
-    in_range = values.min(initial=0) >= 0 and top <= white
+    lowest = values.min(initial=top)
+    # With a threshold of almost 0, masks of 1 and 2 would be object everywhere
+    in_range = lowest >= 0 and top <= white and not (level < white / 255 and 0 < lowest < top)
     # Integers at or below the threshold may be labels. Floats are on the scale from 0 to 1, and a
     # mask that was resized or saved as JPEG still has some value above the threshold
     is_scale_unknown = not inclusive and white > 1 and top <= level

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import given_array, kind_of_value
+from bsdsbench.arguments import given_array, kind_of_value, suggest_one_map
 from bsdsbench.errors import DataError
 from bsdsbench.images import (
     GroundTruth,
@@ -20,7 +20,6 @@ from bsdsbench.images import (
     Prediction,
     narrowest_dtype,
     one_channel,
-    suggest_one_map,
 )
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.formats.class_files import class_parts

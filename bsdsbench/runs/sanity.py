@@ -17,7 +17,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
-from bsdsbench.loaders.labels import lone_white
+from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
@@ -147,11 +147,15 @@ def find_symptoms(
             if metric.fits(pred, gt, opt):
                 yield from metric.symptoms(pred, gt, protocol, opt)
     if reads_regions:
-        # Labels of 255 or 65535 that are far above all others; `lone_white` is 0 without any
-        for white in filter(None, map(lone_white, gt.parts.get("segmentations", ()))):
-            problem = f"{white} is a region of the truth like its other labels: is it void?"
+        drawn_regions = gt.parts.get("segmentations", ())
+        # A negative label, or 255 or 65535 far above all others; `lone_label` is 0 without any
+        for label in filter(None, map(lone_label, drawn_regions)):
+            problem = f"{label} is a region of the truth like its other labels: is it void?"
             fix = "give its pixels the labels beside them, or (not of metric region) use --valid"
             yield "void", problem, fix
+        if any(map(has_specks, drawn_regions)):
+            problem = "many pixels of the truth have a label unlike all beside them: JPEG?"
+            yield "resized", problem, "save the labels as PNG"
 
 
 def first_look(

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import bsdsbench as bb
-from bsdsbench.errors import ShapeError
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, binarise
+from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.metrics import registry
 from bsdsbench.runs.sanity import find_symptoms
 from bsdsbench.scores.counts import Evidence, ImageRecord, Sides, Values
@@ -45,17 +47,26 @@ def test_void_pixels_are_those_of_0(dtype):
 @pytest.mark.parametrize(
     ("labels", "is_said"),
     [((0, 1, 2, 255), True), ((0, 20, 58, 255), True), ((0, 85, 170, 255), False),
-     ((0, 255), False), ((1, 2, 3, 254), False), ((100, 180, 240, 255), False)],
+     ((0, 255), False), ((1, 2, 3, 254), False), ((100, 180, 240, 255), False), ((-1, 0, 1), True)],
 )  # fmt: skip
-def test_a_region_of_255_may_be_void(metric, labels, is_said):
+def test_a_region_of_255_or_below_0_may_be_void(metric, labels, is_said):
     """As in label maps of VOC, whose outlines are void."""
-    truth = np.repeat(np.uint8(labels), 60).reshape(-1, 12)
+    truth = np.repeat(np.int16(labels), 60).reshape(-1, 12)
     item = bb.GroundTruth("a", (bb.seg2bdry(truth),), (truth,))
     protocol = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
     found = find_symptoms(bb.Prediction("a", segs=(truth,)), item, protocol, [registry.get(metric)])
-    assert [code for code, problem, _ in found if "255 is a region" in problem] == [
-        "void"
-    ] * is_said
+    assert [code for code, problem, _ in found if "is a region of" in problem] == ["void"] * is_said
+
+
+@pytest.mark.parametrize("quality", [60, 95])
+def test_regions_that_were_saved_as_jpeg_are_said(quality, tmp_path):
+    regions = next(iter(bb.load_ground_truth(sample_ground_truth() / "town1.mat").segmentations))
+    Image.fromarray(regions.astype(np.uint8)).save(tmp_path / "a.jpg", quality=quality)
+    for labels, is_said in ((regions, False), (np.asarray(Image.open(tmp_path / "a.jpg")), True)):
+        item = bb.GroundTruth("a", (bb.seg2bdry(labels),), (labels,))
+        pred = bb.Prediction("a", segs=(regions,))
+        found = find_symptoms(pred, item, bb.Protocol(), [registry.get("region")])
+        assert [code for code, *_ in found] == ["resized"] * is_said
 
 
 @pytest.mark.parametrize(("n_maps", "n_annotators"), [(12, 12), (12, 5), (5, 5)])
@@ -75,3 +86,34 @@ def test_inverted_maps_are_those_of_the_metric():
     records = [ImageRecord(name, (1, 1), pred=light, gt=light, others=others) for name in "ab"]
     (warning,) = Readings(*masks).check_values(records)
     assert str(warning).startswith("2 of 2 maps are darker")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "advice"),
+    [
+        (-1e-7, 1, ["clip to [0, 1]"]),
+        (0, 1.02, ["clip to [0, 1]"]),
+        (-12, 267, ["clip to [0, 255]"]),
+        (-0.1, 1.1, ["clip to [0, 1]", "apply the sigmoid"]),
+        (-3, 3, ["apply the sigmoid"]),
+    ],
+)
+def test_values_that_a_resize_overshot_are_to_be_clipped(low, high, advice):
+    values = np.linspace(low, high, 80).reshape(8, 10)
+    mask_of = ReadOptions(Kind.MASK, truth=False).mask
+    for read in (mask_of, lambda soft: bb.Prediction("a", soft=soft)):
+        with pytest.raises(DataError) as error:
+            read(values)
+        every = ("clip to [0, 1]", "clip to [0, 255]", "apply the sigmoid")
+        assert [words for words in every if words in str(error.value)] == advice
+
+
+@pytest.mark.parametrize("low", [1, 2])
+@pytest.mark.parametrize("high", [3, 255])
+def test_a_threshold_of_almost_0_needs_a_ground_of_0(low, high):
+    """Masks of cracks whose ground is 1 would be cracks everywhere."""
+    levels = np.array([[low, high]], np.uint8)
+    with pytest.raises(DataError, match=rf"mask: uint8 with values from {low} to {high}, expected"):
+        binarise(levels, 0.001, "mask", inclusive=True)
+    assert binarise(levels - low, 0.001, "mask", inclusive=True).any()
+    assert binarise(levels[:, :1], 0.001, "mask", inclusive=True).all()

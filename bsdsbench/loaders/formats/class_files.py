@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.images import Map, Prediction, describe_values, is_binary, suggest_one_map
+from bsdsbench.arguments import suggest_one_map
+from bsdsbench.images import Map, Prediction, describe_values, is_binary
 from bsdsbench.io import FaultError, ReadBytes, errors_naming
 from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.reading import Kind, ReadOptions

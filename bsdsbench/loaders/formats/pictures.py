@@ -23,9 +23,9 @@ from unicodedata import normalize
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import F8, Bool, suggest_one_map
 from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem, Setting
-from bsdsbench.images import Map, one_channel, suggest_one_map, white_above
+from bsdsbench.images import Map, one_channel, white_above
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
 
