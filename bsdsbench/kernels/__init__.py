@@ -57,8 +57,8 @@ def compiled_folder() -> Path | None:
 def never_compiled() -> bool:
     """Return True if no kernel is cached on disk yet, so that this run compiles and caches them.
 
-    Returns False if the kernels are already cached. Also returns False if no folder is writable, or
-    if numba's compiler is disabled (NUMBA_DISABLE_JIT), because nothing is cached then.
+    Returns False if kernels are cached already, or never will be, because no folder is writable or
+    numba's compiler is disabled (NUMBA_DISABLE_JIT).
     """
     folder = compiled_folder()
     is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

@@ -119,7 +119,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:  # not on disk
                 compiled = compile_kernel(args, return_type)
-                # Under the lock. When numba itself saves, after this function, nothing is done
+                # Save it under the lock. (numba's own call to do so comes later, and does nothing)
                 dispatcher._cache.save_to_disk(args, compiled)
                 return compiled
             # As numba does for code that it has loaded itself, so that other kernels can call it
@@ -160,8 +160,8 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
         compiled = njit(function, **options)
         if config.DISABLE_JIT:
             return compiled
-        # The class of the code tells what is linked and optimised. One applies: no kernel that
-        # allocates memory is vectorised, and no inner function
+        # The class whose objects link and optimise the code. (Code that allocates memory is never
+        # vectorised, nor an inner function)
         code = KernelCode
         if allocates:
             code = AllocatingCode

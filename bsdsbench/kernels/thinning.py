@@ -279,7 +279,7 @@ def mark_deletable(now, deleted, first, stride, second):
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
         # 1. x2 and x3 are off, so n2 is at most 3. Either x5 is on and x1 off: then G1 needs x7, or
         # x8 off, and G2 needs x7, or both x4 and x6. Or else x7 and x8 are on: then G1 forbids x4
-        # without x5, and G2 needs x1 or x6 too. All others fail: x1 needs x8 by G3
+        # without x5, and G2 needs x1 or x6 too. All others fail G1 or G2. (By G3, x1 needs x8)
         west_only = x5 & ~x1
         with_78 = x7 & x8 & (x1 & ~(x4 & ~x5) | x6 & ~(x1 | x4 | x5))
         without_23 = ~(x2 | x3) & (with_78 | west_only & (x7 | x4 & x6 & ~x8))

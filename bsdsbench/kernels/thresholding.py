@@ -62,10 +62,10 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     else:  # divide [0, 1] into n buckets, and look up the thresholds below and in a value's bucket
         level = np.zeros(flat.size, np.int16)
         table = _buckets(key)
-        # The lowest threshold, which most pixels of an edge map do not reach, in an array, because
-        # numpy 1 would round a number to float32. numba would test if signed indices are negative
+        # Most pixels of an edge map do not reach the lowest threshold. (It is in an array, because
+        # numpy 1 would round a single number to float32)
         lowest = table.padded[:1]
-        reaching = np.flatnonzero(flat >= lowest).view(np.uint64)
+        reaching = np.flatnonzero(flat >= lowest).view(np.uint64)  # numba need not test the sign
         n, n_comparisons = float(table.n), table.n_comparisons
         _float_levels(flat, reaching, table.first, table.padded, n_comparisons, n, level)
     return level.reshape(np.shape(values))
@@ -139,8 +139,7 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     # The smallest value that reaches each threshold. (No value reaches one above 1, such as inf,
     # which is clipped to 2.) Rounding may make the product too small: then add 1
     smallest = np.ceil(np.clip(t, 0, 2) * largest)
-    does_not_reach = smallest / largest < t
-    smallest += does_not_reach
+    smallest += (smallest / largest) < t
     smallest = np.minimum(smallest, largest + 1)
     # The values edges[k] .. edges[k + 1] - 1 reach k thresholds
     edges = np.concatenate([[0], smallest, [largest + 1]]).astype(np.int64)

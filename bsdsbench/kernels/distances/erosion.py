@@ -42,8 +42,8 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
     around it has one label, that is, if each 2 x 2 window in it has one. The upper left pixels of
-    windows with one label are marked, and the marks eroded with a square of side 2 width, from
-    `width` rows above and columns to the left of the pixel on.
+    windows with one label are marked, and the marks eroded with a square of side 2 width, which
+    begins `width` rows above and columns to the left of the pixel.
     """
     width = min(width, max(gt.shape))  # further erosions would change nothing
     rows, cols = gt.shape

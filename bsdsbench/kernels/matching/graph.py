@@ -256,7 +256,7 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
             f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
     shift = tie_bits + count_bits
-    gain = (unmatched_cost - offsets.cost.ravel()) << shift
+    gain = (unmatched_cost - offsets.cost.ravel()) << shift  # times 2^shift
     salt = annotator * _ANNOTATOR_FACTOR % 2**64  # different 64 bits for each annotator's ties
     return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
 

@@ -110,9 +110,8 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
     # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
     matched_pred = count_set_bits(pred.matched_bits)[0, :n_steps]
-    if backwards:
-        return MatchedPixels(matched_gt[::-1], matched_pred[::-1])
-    return MatchedPixels(matched_gt, matched_pred)
+    direction = -1 if backwards else 1
+    return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 
 
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
@@ -199,13 +198,12 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool)
         nothing = np.zeros(0, np.uint32)
         return Steps(start, vertex, enters, present=nothing, inserts_gt=False, vertices=vertices)
     is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
-    is_on[vertex] = enters  # of several changes, the last counts
-    undone = slice(start[1], None)  # all steps but the first, which leads to the last map needed
-    # Changes are undone from the last one on. Of [0, 5, 7, 10], for example, this makes [0, 0, 3,
-    # 5]: the new step 0 has no changes, step 1 undoes the last 3, and step 2 the 2 before
-    new_start = np.append(0, kept.size - start[:0:-1])
+    is_on[vertex] = enters  # of several changes of a vertex, the last counts
+    undone = slice(start[1], None)  # not the first step, whose map is the last one
+    # Changes are undone from the last one on. A start of [0, 5, 7, 10], for example, becomes [0, 0,
+    # 3, 5]: the new step 0 has no changes, step 1 undoes the last 3, and step 2 the 2 before
     return Steps(
-        start=new_start,
+        start=np.append(0, kept.size - start[:0:-1]),
         vertex=vertex[undone][::-1].copy(),
         enters=~enters[undone][::-1],
         present=np.flatnonzero(is_on).astype(np.uint32),
@@ -224,8 +222,8 @@ def match_all(
     vertex is matched with at least one annotator. Its mates are those in the matching with the last
     annotator after the last step.
 
-    steps: the changes of the predicted map at n steps, from `steps_within_reach`. It begins empty
-        or, if `inserts_gt`, with the pixels `present`, and the ground truth is inserted at step 0.
+    steps: the changes of the predicted map at n steps, from `steps_within_reach`. The map begins
+        empty or, if `inserts_gt`, with the pixels `present`; step 0 then inserts the ground truth.
     truth: the annotators' maps, from `prepare_truth`.
     annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
         break ties between matchings of equal cost.
@@ -234,7 +232,7 @@ def match_all(
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
         matched, as bits. None if they are not needed.
     """
-    n_steps, ends = matched_gt.size, truth.vertices.ends  # map k has the vertices ends[k:k + 1]
+    n_steps, ends = matched_gt.size, truth.vertices.ends  # map k: ends[k] : ends[k + 1]
     words = (n_steps + 63) // 64  # with a bit for each step
     n_pred = steps.vertices.pixel.size
     n_gt = int(np.diff(ends).max(initial=0))  # of the annotator with the most pixels

@@ -120,8 +120,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
     near_queue, far_queue = work.near_queue, work.far_queue
     far_dist, far_index, reached = work.far_dist, work.far_index, work.reached
     zero, vertex = np.uint64(0), root
-    # The cost and the last vertex of the cheapest end so far: the root stays free
-    best, last = nodes[root].dual, np.uint32(NO_VERTEX)
+    best, last = nodes[root].dual, np.uint32(NO_VERTEX)  # the cheapest end: the root stays free
     length = np.int64(0)  # the distance of `vertex`
     n_far = n_near = n_reached = zero
     while True:

@@ -115,8 +115,7 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     # flat indices `pixel` (K,), and `matched_bits` (K, words), the thresholds of their matches
     matched_gt = np.zeros(n_steps, np.int64)
     gt_bits = np.zeros((gt_pixel.size, words), np.uint64)
-    annotators = np.arange(truth.n_annotators)
-    pred = matching.match_all(steps, truth, annotators, matched_gt, gt_bits)
+    pred = matching.match_all(steps, truth, np.arange(truth.n_annotators), matched_gt, gt_bits)
 
     # Fill `false_bits`, at first with the thresholds at which each predicted pixel is on, in row
     # row_of[y, x] for pixel (y, x); and `n_within`, the number of pixels on within r and within 2r
@@ -205,8 +204,8 @@ def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
         each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
         pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
     within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
-    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s, as in the bits of a
-        matching that begins at the lowest threshold. Bit b of a row is bit b & 63 of word b >> 6.
+    backwards: if True, step s is bit n - 1 - s of `bits`, as in a matching that begins at the
+        lowest threshold; otherwise bit s. Bit b of a row is bit b & 63 of word b >> 6.
 
     These arrays are filled in place:
 

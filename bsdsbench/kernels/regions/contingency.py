@@ -399,7 +399,7 @@ def fop_sums(
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
-    # The shares were summed over annotators; take the mean. (There is but one prediction)
+    # Summed over annotators: take the mean. (Shares of `gt` are covered by a single prediction)
     pred = pred._replace(covered=pred.covered / n_ann)
     return FopSums(pred=pred.credit(), gt=gt.credit())
 
@@ -552,7 +552,7 @@ def _assign_columns(table, first, last, rows, columns):
             r = reached[k]
             if is_done[r]:
                 rows.potential[r] -= path_cost - dist[r]
-        if free_row < 0:  # the path ends at the column that gives up its row
+        if free_row < 0:  # the path ends at a column that gives up its row (the new one has none)
             free_row = columns.row[unmatched]
             columns.row[unmatched] = -1
         while free_row >= 0:  # flip the path, from its end back to the new column
