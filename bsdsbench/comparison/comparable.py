@@ -71,7 +71,7 @@ def comparable(
         may_drop = common is True or (common is False and is_explained and not strict)
         has_option = common is not None
         shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, has_option)
-    effect = "" if force is None else "compares them all the same"
+    effect = "" if force is None else "compares them all the same"  # of `force`, for the error
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     for run in runs:
         if run.provenance.official is not None:  # read from text files of the official benchmark

@@ -347,7 +347,8 @@ def compare_sampled(
             means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
             low, high = means.interval(sampling.level)
             intervals.append(Interval(method.name, score, value, low, high))
-            draws[method.name], to_rank[method.name] = means, (value, means.values)
+            draws[method.name] = means
+            to_rank[method.name] = value, means.values
         for a, b in combinations(methods, 2):
             is_paired = (a.name, b.name) in paired
             differences.append(_difference(a, b, score, is_paired, draws, sampling))

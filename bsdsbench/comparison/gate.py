@@ -279,15 +279,15 @@ def check(
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    # The scores to check; short names ("ods") are expanded, and a name that is no score raises
-    gated = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
-    if not gated:  # neither names any: all overall scores, and those of parts that tables show
+    # Short names ("ods") are expanded, and a name that is no score raises
+    to_check = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
+    if not to_check:  # neither names any: all overall scores, and those of parts that tables show
         shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
         for score in stored.scores:
             name = score_names.score_name(score)  # None: of a metric that is not installed here
             is_of_part = name is not None and name.part != ""  # such as the Dice of one class
             if score in shown or not is_of_part:
-                gated.append(score)
+                to_check.append(score)
     # `strict`: images that are not in both runs raise even if they were left out for a reason
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
@@ -295,17 +295,17 @@ def check(
     scores_before = stored.scores
     if baseline_run is not stored.run:  # a copy, restricted to the images that both runs have
         scores_before = score_names.flat_scores(baseline_run)
-        if undefined := [score for score in gated if score not in scores_before]:
+        if undefined := [score for score in to_check if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
-        gated = [score for score in gated if score in scores_before]
-    if not gated:
+        to_check = [score for score in to_check if score in scores_before]
+    if not to_check:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
     # A mapping of scores overrides the baseline's tolerances, and scores in neither have TOLERANCE.
     # A single tolerance is for the scores without one in the baseline
     given = tolerance if isinstance(tolerance, Mapping) else {}
     tolerance_of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
-    tolerances = {score: by_score.get(score, tolerance_of_others) for score in gated}
+    tolerances = {score: by_score.get(score, tolerance_of_others) for score in to_check}
     used_sampling = sampling if statistical else None
     on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
     checks = [*on_all.checks]

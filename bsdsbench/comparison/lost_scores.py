@@ -144,7 +144,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     for run in runs:
         metric = _require_errors(run)
         slices = slices_of(run, by)  # its `scores`: name of a score -> a SliceScore per group
-        for number, slice_name in enumerate(slices.parts.names):
+        for number, slice_name in enumerate(slices.parts.names):  # the names of the groups
             for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
                 shares = "agreement" if side == "agreement" else "error_share"
                 for label, name in classes.items():

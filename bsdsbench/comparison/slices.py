@@ -110,16 +110,14 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """
     run.require_records()
     groups = partition(run.records, by)
-    # The jackknife leaves out one unit at a time: an image or a cluster. `units` (N,) has the index
-    # of each image's unit.
+    # A jackknife interval comes from the values of a statistic without unit u, for each unit u in
+    # turn: an image or a cluster. `units` (N,) has the index of each image's unit
     units = np.arange(len(run.records))
     if cluster:
         units = image_clusters(run.records, cluster).members
     weighted = WeightedRun(run, run.metrics)
     on_all = weighted.overall_scores()  # score -> its value on all images
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
-    # A jackknife interval comes from the values of a statistic without unit u, for each u in turn.
-    # The statistics are a score on all images, on a slice, the mean over slices, and differences.
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
     # For each slice, the indices of its images; its units and its scores without each of them
@@ -301,7 +299,7 @@ def _slice_table(
         columns[key] = parsed.column
         scores_by_part.setdefault(parsed.part, {})[key] = score
     has_parts = "" not in scores_by_part
-    group_column, unit = slices[0].parts.column, slices[0].unit
+    group_column, unit = slices[0].parts.column, slices[0].unit  # `parts`: the slices
     fields = [METHOD, Field("slice", group_column), PART, IMAGE_COUNT]
     for key, column in columns.items():
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")

@@ -130,14 +130,14 @@ def _scores_of_methods(
     scores = []
     for method in methods:
         values_of_method = list(islice(remaining, method.n_runs))
-        cells_of_fields = dict[Field, dict[str, Estimate]]()
+        cells_of_columns = dict[Field, dict[str, Estimate]]()
         for field in fields:
-            cells_of_fields[field] = {}
+            cells_of_columns[field] = {}
             for image_id in runs[0].image_ids:
                 numbers = [values[field].get(image_id) for values in values_of_method]
                 of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-                cells_of_fields[field][image_id] = of_runs.cell(spread)  # the mean with its spread
-        scores.append(cells_of_fields)
+                cells_of_columns[field][image_id] = of_runs.cell(spread)  # mean with its spread
+        scores.append(cells_of_columns)
     return scores
 
 
@@ -204,9 +204,9 @@ def worst_table(
     shared_runs, _ = comparable(all_runs(methods), common=True)
     # For each method: column of a score -> image id -> cell. The first column ranks the images
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
-    main_field, *_ = fields = list(scores[0])
-    main_scores = [cells_of_fields[main_field] for cells_of_fields in scores]
-    values = _worst_first(main_scores, lower_is_better=main_field.higher_is_better is False)
+    fields = list(scores[0])  # the columns, equal for all methods
+    main_scores = [cells_of_columns[fields[0]] for cells_of_columns in scores]
+    values = _worst_first(main_scores, lower_is_better=fields[0].higher_is_better is False)
     ranked = list(values)  # image ids
     # Image id -> group, of the first n images of each group, group by group
     group_of = _first_of_each_group(ranked, shared_runs[0], of_each, n) if of_each else {}
@@ -217,9 +217,9 @@ def worst_table(
     table_columns = dict[Field, Mapping[str, Any]]()  # column -> image id -> cell
     table_columns[Field("image", "Image")] = dict(zip(listed, listed, strict=True))
     table_columns |= _group_columns(shared_runs[0], of_each, group_of)
-    for number, (method, cells_of_fields) in enumerate(zip(methods, scores, strict=True), 1):
+    for number, (method, cells_of_columns) in enumerate(zip(methods, scores, strict=True), 1):
         prefix = f"{method.name}: " if is_pair else ""
-        for k, (field, cells) in enumerate(cells_of_fields.items()):
+        for k, (field, cells) in enumerate(cells_of_columns.items()):
             is_repeated = field.key in [earlier.key for earlier in fields[:k]]  # for another class
             key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
             table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
