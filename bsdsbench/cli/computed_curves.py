@@ -144,8 +144,7 @@ def _curve_of_samples(name: str, samples: LabelsAndScores, args: CurvesArguments
         curve = threshold_curve(samples.labels, samples.scores, instance_count=instances, **options)
         curves_by_axes = dict.fromkeys(all_axes, curve)
     else:
-        # "reading" (--labels): which labels are positive. "normalize_prior": compute precision for
-        # this share of positives
+        # "reading" (--labels): which labels are positive. "normalize_prior": their share in PR
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:

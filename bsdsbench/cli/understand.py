@@ -33,7 +33,10 @@ from bsdsbench.io import as_json, write_atomic
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
+    from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
+
+_MAX_TRIALS = 9  # trials printed by `explain`, in addition to those that reach the target
 
 
 @command  # the default value of each parameter declares an option of the command
@@ -182,8 +185,7 @@ def _compare(
     has only one run, these are compared as runs. A slice is a group of images, such as a scene.
 
     options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
-    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword;
-        methods are always compared by the bootstrap, so the user may not give --test for them.
+    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare`, of runs, has it.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import all_runs, load_methods, replace_runs
@@ -201,8 +203,8 @@ def _compare(
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
     else:
-        refuse_given(("test",), "--method")
-        methods = replace_runs(methods, loaded)  # the runs have the groups of images now
+        refuse_given(("test",), "--method")  # which only `bb.compare` has
+        methods = replace_runs(methods, loaded)  # whose runs then have the groups of images
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
@@ -261,8 +263,7 @@ def errors_command(
         return
     plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
     if by:
-        slices_table = shown[1]
-        plain = {"runs": losses, "slices": slices_table.plain()}  # {column: a value per row}
+        plain = {"runs": losses, "slices": shown[1].plain()}  # the table of slices, by column
     if out:
         write_atomic(Path(out), as_json(plain))
     else:
@@ -327,7 +328,7 @@ def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> N
     elif args.by:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
         loaded = _with_error_class(loaded, args.by)
-    methods = replace_runs(methods, loaded)  # have the groups and labels, and the error classes
+    methods = replace_runs(methods, loaded)  # the runs with groups, labels and error classes
     tabulate = partial(
         worst_table,
         methods or loaded,
@@ -350,7 +351,6 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
 
     An error class is a kind of missed or false pixels; its score is "error.absent" or
     "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
-    Raises DataError for an unknown score that begins with "error.".
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -400,23 +400,19 @@ def explain_command(
 
     With --between nothing is counted: the settings in two signatures are compared.
     """
-    from bsdsbench.cli.explained import print_differences, print_explanation
     from bsdsbench.comparison.published import published_with
     from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets
     from bsdsbench.results.storage import is_run
 
     if between:
-        return print_differences(between)
+        return _print_differences(between)
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
-        refuse_given(
-            (*PROTOCOL_OPTIONS, "split_file", "pred_kind"),
-            "OUT, whose own protocol and files count",
-        )
-    targets = parse_targets(target)  # score -> text, such as {"ods": "0.788"}
-    # The metric that has all these scores, and the targets without its name in their keys
-    metric, target_values = find_metric(targets)
+        conflict = "OUT, whose own protocol and files count"
+        refuse_given((*PROTOCOL_OPTIONS, "split_file", "pred_kind"), conflict)
+    targets = parse_targets(target)  # such as {"depth.si_f1": "0.42"}
+    metric, target_values = find_metric(targets)  # then "depth", {"si_f1": "0.42"}
     base = protocol_from(protocol, [metric])
     files: Any = {"split_file": split_file, "pred_kind": pred_kind}
     # The run of OUT, or of the maps in PRED_DIR, and its files, which can be counted again
@@ -434,9 +430,82 @@ def explain_command(
             workers=workers,
             progress=report,
         )
-    print_explanation(explanation, metric, target_values, evaluation, output_format)
+    _print_explanation(explanation, metric, target_values, evaluation, output_format)
     answer = explanation.answer  # the most likely setting that reaches the targets, or None
     return 0 if answer and answer.in_use else 1
+
+
+def _print_explanation(
+    explanation: Explanation,
+    metric: str,
+    target_values: Mapping[str, float | str],
+    evaluation: Evaluation,
+    output_format: str,
+) -> None:
+    """Print which settings give the published scores, as text or JSON.
+
+    A trial is a setting with its scores; trials come sorted, those first that are most likely to
+    explain the targets. Only trials on all images are printed: the first _MAX_TRIALS (9), all
+    others that reach the targets, and the unchanged run. In text, trials that reach the targets are
+    marked with "=" if a known program uses the setting, otherwise with "~".
+
+    target_values: score, such as "ods" -> target as the user wrote it.
+    """
+    from bsdsbench.diagnosis.explanation import capitalise
+    from bsdsbench.metrics.registry import describe
+
+    exact_trials = [trial for trial in explanation.trials if trial.exact]  # on all images
+    trials = exact_trials[:_MAX_TRIALS]
+    for trial in exact_trials[_MAX_TRIALS:]:
+        if trial.reached or trial.label == "as it is":
+            trials.append(trial)
+    if output_format == "json":
+        # The duration, and which settings or how many pairs of them were not counted, if any
+        fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
+        plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}
+        plain |= {"trials": list(map(asdict, trials)), "sentence": explanation.sentence()}
+        plain |= {field: getattr(explanation, field) for field in fields}
+        print_json({**plain, "reading": evaluation.read_as})
+        return
+    for row in explanation.published:
+        print(f"published     {row}")
+    targets = [f"{capitalise(measure)} {text}" for measure, text in target_values.items()]
+    print(f"target        {'  '.join(targets)}")
+    for trial in trials:
+        scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
+        sign = " "
+        if trial.reached:
+            sign = "=" if trial.in_use else "~"
+        print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
+    print(f"protocol {describe([metric], evaluation.protocol)}")
+    # Settings tried on some images only, and those not tried for lack of time or files
+    counted_lines = explanation.partly_counted_line, explanation.not_counted_line
+    last_lines = evaluation.read_as, *counted_lines, explanation.sentence()
+    print("\n".join(filter(None, last_lines)))  # lines may be ""
+
+
+def _print_differences(between: tuple[str, str]) -> int:
+    """Print the differences between two signatures that can change a score.
+
+    An argument that contains "|" is a signature. Otherwise, an existing path, a URL or ref:NAME is
+    a run whose signature is used. Returns the exit status: 1 if there are differences, otherwise 0.
+    """
+    import bsdsbench as bb
+    from bsdsbench.protocol.signature import Severity, Signature
+    from bsdsbench.results.references import REF_PREFIX
+    from bsdsbench.results.sharing import is_address
+
+    signatures = []
+    for text in between:
+        is_run = Path(text).exists() or text.startswith(REF_PREFIX) or is_address(text)
+        if is_run and "|" not in text:  # a bar separates the words of a signature
+            signatures.append(bb.Evaluation.load(text).signature)
+        else:
+            signatures.append(Signature.parse(text))
+    differences = signatures[0].differences(signatures[1])
+    lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
+    print("\n".join(lines) or "no known difference: the scores are comparable")
+    return 1 if lines else 0
 
 
 class _PlotArguments(opt.Options):
@@ -499,7 +568,6 @@ def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
-    # Options that the figure would not use: "--ap: cannot be combined with --kind f"
     if args.kind != "pr":
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind != "ranks":

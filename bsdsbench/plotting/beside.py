@@ -37,8 +37,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     if not out:
         yield lambda: None
         return
-    # The child, which runs `_draw_from_stdin`, finds the same modules, but (-P) none in the current
-    # folder
+    # It runs `_draw_from_stdin`, and finds the same modules, but (-P) none of the current folder
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-P", "-c", _CODE]
     quiet = subprocess.DEVNULL

@@ -87,7 +87,6 @@ class CurveDisplay:
         x, y = (as_numbers(getattr(self, name), name).ravel() for name in self.arrays)
         has_rates = hasattr(self, "space")  # "pr", "roc" or "det"; other displays lack it
         for name, values in zip(self.arrays, (x, y), strict=True):
-            # Up to 1, and a rounding error of float32 more
             if has_rates and not (values[~np.isnan(values)] <= 1 + _ROUNDING).all():
                 has = f"{name}: values up to {np.nanmax(values):g}, expected shares from 0 to 1"
                 raise DataError(has, fix="divide percentages by 100")
@@ -246,8 +245,7 @@ class CurveDisplay:
             The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
             hold what was drawn; the marked point and the chance line may be None.
         """
-        # `from_predictions(...).plot()` draws the curve twice, but shall show one figure, so that
-        # of `from_predictions` is closed
+        # `from_predictions(...).plot()` draws twice, but shall show one figure: close the first
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
 

@@ -185,9 +185,7 @@ def next_style(ax: Axes) -> dict[str, object]:
         is_dots = line.get_linestyle() == "None" and line.get_marker() == "o"
         if not (is_point or is_grey or is_dots):
             n_drawn += 1
-    n_colors = _SIZES_OF_LOOK[
-        _current_style.get().look
-    ].n_colors  # after which they repeat with other dashes
+    n_colors = _SIZES_OF_LOOK[_current_style.get().look].n_colors  # then they repeat, with dashes
     color, dashes = curve_lines(n_drawn + 1, n_colors)[-1]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
@@ -225,10 +223,8 @@ def new_row(n: int) -> list[Axes]:
 
 def new_figure(height: float) -> Figure:
     """Make an empty figure with the width of the look and this height in inches (slide: 16:9)."""
-    width = figure_width()
-    return _empty_figure(
-        (width, width * 9 / 16 if _current_style.get().look == "slide" else height)
-    )
+    width, is_slide = figure_width(), _current_style.get().look == "slide"
+    return _empty_figure((width, width * 9 / 16 if is_slide else height))
 
 
 def _empty_figure(size: tuple[float, float]) -> Figure:
@@ -372,8 +368,7 @@ def _draw_outside_legend(
     excess = drawn_legend.get_window_extent().height / available
     if look != "column" and excess > 1:
         drawn_legend.remove()
-        legend_font = font_size() - 1  # of every legend, in points
-        smaller = legend_font / excess  # the height is proportional to the font size
+        smaller = (font_size() - 1) / excess  # legends have font size - 1, which scales the height
         drawn_legend = _wrap_texts(figure.legend(**arguments, fontsize=smaller))
     extent = drawn_legend.get_window_extent()  # pixels
     if look == "column":
@@ -399,9 +394,8 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     on `ax` already, so that its size is known. If it takes over 95 % of the width or 75 % of the
     height, the result is None too.
     """
-    dpi = ax.figure.figure.dpi  # pixels per inch of the whole figure, also of axes in a subfigure
-    # Room of 1.5 font sizes, of which matplotlib leaves half a size to the axes; 72 points per inch
-    margin = 1.5 * font_size() * dpi / 72  # in pixels
+    # 1.5 font sizes, of which matplotlib leaves half a size to the axes, in pixels of the figure
+    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # 72 points per inch
     # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
