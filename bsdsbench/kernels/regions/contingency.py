@@ -178,7 +178,8 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     # The table in CSR form, with room for a cell per triple; the kernel fills the first n cells
     indptr = np.zeros(n_rows + 1, np.int64)  # row r has the cells indptr[r] : indptr[r + 1]
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
-    # Work space: the triples sorted by column, and where each column and row begins and ends
+    # Work space: the triples sorted by column, the place of each column's next triple (`col_fill`),
+    # the place of each row's first triple (`start`), and the end of its cells (`row_end`)
     by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
     start, row_end = np.zeros((2, n_rows + 1), np.int64)
     n = _tabulate(
