@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 EQUAL_COUNTS = "equal counts in every image, as from one set of predictions."
-# Fields in which a reference run may differ from other runs. They depend on the parameters of its
-# method, and on how the official program matches and thins.
+# Fields in which a reference run, the stored counts of a published method, may differ from others.
+# They depend on the parameters of its method, and on how the official program matches and thins.
 OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
 
 
@@ -90,6 +90,7 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     unused_a, unused_b = (registry.unused_settings(shared, run.protocol) for run in (a, b))
     signature = evolve(a.signature, unused=unused_a | unused_b)
     differences = []
+    # A signature has all settings; each differing one is a Difference with its usual severity
     for difference in signature.differences(b.signature):
         if difference.field in ("set", "gt"):  # images and annotations are compared below
             continue
@@ -120,9 +121,10 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    There are none if the run completes the task (`Evaluation.tasks`). The protocol is not compared
-    if it is unknown or if the run is a reference run. The number of images is compared only if the
-    fingerprint of the run's ground truth is unknown.
+    All of them forbid a comparison with the task's published results. There are none if the run
+    completes the task (`Evaluation.tasks`). The protocol is not compared if it is unknown
+    (`stated` is False), or if the run is a reference run, which has thresholds of its own. The
+    number of images is compared only if the fingerprint of the run's ground truth is unknown.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -132,6 +134,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
         differences.append(Difference("name", *protocols, Severity.FORBIDS))
     n_images = len(run.records)
     if run.identity and run.identity.fingerprint != task.fingerprint:
+        # The sets in words: "bsds500-test, 200 of 200 images" and the name of the task's
         differences.append(Difference("truth", run.set_line, task.set, Severity.FORBIDS))
     elif run.identity is None and n_images not in (0, task.images):  # 0: a run without records
         expected = f"the {task.images} images" if task.images else "the images"
@@ -145,17 +148,19 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
     Gray masks (more than a few distinct values) are binarised when they are read, and their outline
     depends on the threshold. Nothing is yielded unless both runs predict masks, and the pixel
-    values of all predictions were examined when they were read.
+    values of all predictions were examined when they were read. Scores may be compared with a note
+    (`Severity.SAID`).
     """
     contents = []  # of the masks of both runs, in words
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
         kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
-        evidence = [record.pred for record in run.records]  # a summary of each image's values
-        if kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0 maps were examined
+        # `Evidence` of each prediction: flags of its values, and the number of examined maps
+        evidence = [record.pred for record in run.records]
+        if kind is not Kind.MASK or not all(e.maps for e in evidence):
             return
         has_gray = any(e.values & Values.GRAY for e in evidence)
-        contents.append("gray, cut" if has_gray else "two values")
+        contents.append("gray, cut" if has_gray else "two values")  # cut: thresholded
     if contents[0] != contents[1]:
         cost = "gray masks were resized or are soft: where they are cut moves their outline"
         yield Difference("reading", contents[0], contents[1], Severity.SAID, cost)
@@ -166,7 +171,8 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
     The difference forbids a comparison, unless the runs share an image and there is a reason for
     each image that one of them lacks: the image failed or has empty ground truth in the run that
-    lacks it, or this run skips images without a prediction.
+    lacks it, or this run skips images without a prediction. Then it only needs a note (SAID). Its
+    texts are, for example, "200, 190 of both" and "190, 190 of both".
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -178,7 +184,8 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
         is_explained &= run.provenance.missing == "skip" or lacking <= left_out
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
-    yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
+    cost = WORDS["set"].cost  # the effect in words: "scores of other images are not comparable"
+    yield Difference("images", counts[0], counts[1], severity, cost)
 
 
 def _truth_differences(
@@ -201,8 +208,11 @@ def _truth_differences(
         truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
-        if differ:
+        if all(truths):
+            differ = truths[0] != truths[1]
+        else:  # unknown in a run: do the numbers of annotated pixels differ?
+            differ = not _same_totals(record_a, record_b)
+        if differ:  # `Difference.line` names only the image, so that texts "" do no harm
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return
 

@@ -175,7 +175,7 @@ class Evaluation(TabularResult):
             return self
         self.require_records()
         origin = self.provenance
-        other_ids = None  # any id
+        other_ids = None  # any id: a part of a set may be given the table of the whole set
         if others is not None and not (origin.shard or origin.split or origin.task):
             other_ids = {*others, *self.left_out}
         rows = group_rows(self.image_ids, groups, group_by, other_ids)
@@ -213,16 +213,17 @@ class Evaluation(TabularResult):
     def tasks(self) -> tuple[Task, ...]:
         """The benchmark tasks, each a metric and a protocol on a data set, that the run completes.
 
-        The run must have the task's metric, its protocol (except for reference runs) and its whole
-        ground truth, recognised by the fingerprint. If the task has no fingerprint, the run must
-        have been made for it, and have the ids and the number of images that the task states. A
-        run with failed images or an unknown protocol completes no task.
+        The run must have the task's metric, its protocol (except for reference runs, the counts of
+        published methods) and its whole ground truth, recognised by the fingerprint. If the task
+        has none, the run must have been made for it, and have the ids and the number of images that
+        it states. A run with failed images or an unknown protocol completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
         candidates = dict(known_tasks())  # name -> task
         made_for = self.provenance.task  # the task for which the run was made, or None
         if made_for is not None:
+            # A user's task of the same name is another one, unless a fingerprint defines it
             known = candidates.get(made_for.name)
             if known is None or known.fingerprint is None:
                 candidates[made_for.name] = made_for
@@ -246,16 +247,15 @@ class Evaluation(TabularResult):
         read the files in another way follow as "; by METRIC, METRIC predictions ...; truth ...".
         """
         origin = self.provenance
-        # How files belong to images, such as 3-5 annotators' files each
-        layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
+        layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()  # files per image
         metrics_by_line: dict[str, list[str]] = {}
-        for metric in registry.readers(self.metrics):
+        for metric in registry.readers(self.metrics):  # those that decide how files are read
             readings = metric.readings(self.protocol, origin.pred_kind or "")
-            line = readings.describe(self.records, *layouts)
+            line = readings.describe(self.records, *layouts)  # "Read as: ..."
             metrics_by_line.setdefault(line, []).append(metric.name)
         phrases: list[str] = []
         for line, names in metrics_by_line.items():
-            if phrases:  # only the first line starts with "Read as: " and names no metric
+            if phrases:  # in the joined text, only the first is left as it is
                 line = f"by {', '.join(names)} {line.removeprefix('Read as: ')}"
             phrases.append(line)
         return "; ".join(phrases)
@@ -269,7 +269,7 @@ class Evaluation(TabularResult):
         if self.provenance.shard or not self.records:
             return []
         kind = self.provenance.pred_kind or ""  # such as "soft"
-        # If a metric requires masks, all metrics read the files as such, by its `readings`
+        # The metrics that decide how files are read: those that require masks, if there are any
         readers = registry.readers(self.metrics)
         readings = [metric.readings(self.protocol, kind) for metric in readers]
         warnings = check_all_values(readings, self.records)
@@ -314,10 +314,10 @@ class Evaluation(TabularResult):
             forms.add(record.form or UNKNOWN)
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
-        if self.reference:  # its stored counts do not show how maps were thinned
+        if self.reference:  # its counts are of another program, and do not show how it thinned maps
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}
-        n_taken_over = detector.get("taken_over")  # maps kept from an earlier call of the detector
+        n_taken_over = detector.get("taken_over")  # maps of an earlier call; any value of JSON
         has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
         scales = detector.get("scales")
         return Signature(
@@ -325,12 +325,12 @@ class Evaluation(TabularResult):
             set=set_name,
             gt=self.identity.fingerprint[:8] if self.identity else UNKNOWN,
             pred="+".join(sorted(forms - {"none"})) or UNKNOWN,
-            match="random" if self.reference else "1to1",
+            match="random" if self.reference else "1to1",  # random: the official solver
             maps=f"{n_taken_over} taken over" if has_taken_over else "",
             ms=scales if isinstance(scales, str) else "",
             valid="masks" if self.provenance.valid else "",
             unused=unused,
-            named=registry.always_signed_options(metrics, self.protocol),
+            named=registry.always_signed_options(metrics, self.protocol),  # also at the default
         )
 
     @property
@@ -404,8 +404,8 @@ class Evaluation(TabularResult):
         definition = registry.get(metric)
         run_scores = self.score(metric)
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
-        columns = [*definition.columns_of(run_scores), *definition.image_columns]
-        keys = dict.fromkeys(column.key for column in (*columns, *definition.part_columns))
+        columns = [*definition.columns_of(run_scores), *definition.image_columns]  # run, image
+        keys = dict.fromkeys(c.key for c in (*columns, *definition.part_columns))  # and part
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images: nested dicts of arrays with a value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):

@@ -88,14 +88,15 @@ def group_rows(
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(value, label) for value in raw_values]  # float, text or None
+            # If all others are numbers, words such as "NA" mean that a number is missing. Numbers
+            # may be text, as in a file, but without leading zeros (_NUMBER)
             without_words = [None if value in _MISSING_WORDS else value for value in values]
             known = [value for value in without_words if value is not None]
-            # _NUMBER matches text of a number without leading zeros
             are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
             if known and all(are_numbers):
-                # `group_value` rejects text such as "1e999", which is infinite as a float
+                # Again by `group_value`, which rejects "1e999", infinite only as a float
                 values = [v if v is None else group_value(float(v), label) for v in without_words]
-            else:
+            else:  # a column of texts, in which such words and numbers are texts too
                 values = [v if v is None else text_of(v) for v in values]
             if any(column in row for row in rows.values()):
                 raise DataError(f"{table.source}: column {column!r} is there twice, expected once")
@@ -237,8 +238,8 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
         first_line = text.lstrip().partition("\n")[0]
-        separator = separator_of(first_line, ",")
-        if separator != ",":
+        separator = separator_of(first_line, ",")  # the second is that of a line without any
+        if separator != ",":  # then "1,5" is a number
             text = with_decimal_points(text)
         stream = io.StringIO(text, newline="")
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
@@ -255,7 +256,7 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
-    if not {*ID_COLUMNS} & {*header}:
+    if not {*ID_COLUMNS} & {*header}:  # the first column has the ids, whatever its name
         header[0] = ID_COLUMNS[0]
     elif not header[0]:  # the numbers of rows, as pandas writes them
         rows = [cells[1:] for cells in rows]
@@ -366,13 +367,13 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         if not edges or len(edges) < len(words) or edges != sorted({*edges}):
             expected = f"expected numbers that rise, as {column}=0,1024, or {column}={EACH}"
             raise DataError(f"{column}={limits}: {expected}")
-        return _divide(column, values, edges, open_ended=True)
+        return _divide(column, values, edges, open_ended=True)  # below the first, above the last
     numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
-    if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
+    if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:  # more than four
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Two quartiles with no value between them would enclose an empty group: of quartiles with
-        # the same number of values below, keep the largest
+        # Two quartiles with no value between them would enclose an empty group. They have the same
+        # number of values below; of these, the dict keeps the last one, which is the largest
         edge_of_count = {sum(n < quartile for n in numbers): quartile for quartile in quartiles}
         return _divide(column, values, list(edge_of_count.values()), open_ended=False)
     distinct: list[Value] = [*sorted({*numbers}), *texts]  # each is a group
@@ -400,7 +401,7 @@ def _divide(
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     numbers = np.array([math.nan if value is None else float(value) for value in values])
     low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))
-    # A quartile that is the minimum would only start an empty bin below it
+    # A bin from the minimum to a quartile that is the minimum too would be empty
     inner_edges = [edge for edge in edges if edge > low]
     limits = map(text_of, [float(low), *inner_edges, float(high)])
     names = [f"[{start}, {end})" for start, end in pairwise(limits)]
@@ -413,7 +414,7 @@ def _divide(
     bins[np.isnan(numbers)] = len(names)  # one more bin, for images without a number
     # The indices of the non-empty bins, and the position of each image's bin among these
     used, members = np.unique(bins, return_inverse=True)
-    # If the first bin is empty, it is not listed: it is "below 0" for the limits 0,1024 of a size
+    # An empty bin is worth a note, except the first: for sizes, the limits 0,1024 give "below 0"
     empty = [names[k] for k in range(1, len(names)) if k not in used]
     names.append(NO_VALUE)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
@@ -425,7 +426,7 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
     Images of a cluster, such as frames of one video, are not independent, so a bootstrap resamples
     whole clusters.
     """
-    groups = partition(records, column, uncut=True)
+    groups = partition(records, column, uncut=True)  # one group for each value, even of numbers
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         fault = f"no value for {listed(lacking)}, expected one for each image"
         raise DataError(f"column {groups.column!r}: {fault}")
@@ -441,6 +442,7 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
     Ids of frames differ only in their last number. At least two sequences of _MIN_FRAMES or more
     frames must together contain more than half of all images.
     """
+    # A match for an id with a single number, whose groups are the texts before and after it
     matches = [_FRAME.fullmatch(record.image_id) for record in records]
     # (text before the number, text after it) -> number of images; ("a/frame", "") for a/frame012
     n_images = Counter(match.groups() for match in matches if match)
@@ -448,7 +450,7 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
     n_frames = sum(sequences.values())
     if len(sequences) < 2 or 2 * n_frames <= len(records):
         return ""
-    before, after = next(iter(sequences))
+    before, after = next(iter(sequences))  # the first as an example: "a/frameNUMBER"
     known = group_columns(records)
     option = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
     return (

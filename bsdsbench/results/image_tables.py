@@ -105,6 +105,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     measured = list(dict.fromkeys(key for scores in values.values() for key in scores))
+    # Of columns with the same key, that of a run comes before that of an image or of a part
     possible = [*definition.columns_of(measured), *definition.image_columns]
     columns: dict[str, Column] = {}  # key of a score -> its column
     for column in (*possible, *definition.part_columns):
@@ -115,10 +116,11 @@ def per_image(run: Evaluation, metric: str) -> Table:
         labels.append(PART)
     score_fields = []
     for key, column in columns.items():
-        if key in _BEST_OF_IMAGE:
+        if key in _BEST_OF_IMAGE:  # the ODS of a single image is its best F, and is called so
             column = replace(column, heading=_BEST_OF_IMAGE[key], short="")
         score_fields.append(table_column(column, column.digits))
-    grouped = _group_columns(run.records, [*labels, *score_fields])  # pairs (field, cells)
+    # A pair (field, cells) for each attribute of the images, such as "scene"
+    grouped = _group_columns(run.records, [*labels, *score_fields])
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
         for part, scores in values.items():
@@ -216,15 +218,16 @@ def _summary_table(
     asked: full names of the scores to show. If it is None, these are the default scores, without
         those that are undefined in all images.
     """
+    # _FIELDS are the statistics in the order of `SpreadOfImages`, of which the first n are shown
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading of the score, run) -> row
     for run in runs:
-        for part, column, values in _values_to_show(run, metric, asked):
+        for part, column, values in _values_to_show(run, metric, asked):  # one per score to show
             spread = _compute_spread(np.array(values, np.float64))
             if spread.n or asked is not None:
                 row: list[Cell] = [part or None, run.name, column.heading, *spread]
                 rows.setdefault((part, column.heading, run.name), row[: len(fields)])
-    # Parts and scores keep the order in which they first occur; the sort keeps that of the runs
+    # Parts and scores are sorted by first occurrence; the sort is stable and keeps that of the runs
     parts = list(dict.fromkeys(part for part, _, _ in rows))
     headings = list(dict.fromkeys(heading for _, heading, _ in rows))
     order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
@@ -281,18 +284,23 @@ def _values_to_show(
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """
     definition = registry.get(metric)
-    # Keys of the scores shown by default; None: all columns of an image or a part
+    # Keys of the scores that this metric shows by default, or None if it does not choose
     usual = definition.usual(definition.options_of(run.protocol))
-    for part, values_by_key in run.image_values(metric).items():
+    for part, values_by_key in run.image_values(metric).items():  # key -> values of all images
+        # A metric has columns for the scores of a run, of an image, and of a part. A choice by
+        # `usual` is one of the scores of a run, which an image may have too
         run_columns, image_columns = definition.columns_of(values_by_key), definition.image_columns
-        columns = image_columns if usual is None else run_columns
         if part:
             columns = definition.part_columns
+        else:
+            columns = image_columns if usual is None else run_columns
         if asked is not None:  # any column of the metric can be asked for
             columns = (*columns, *run_columns, *image_columns)
+        column_of_key = {}
+        for column in columns:  # of two with the same key, that of an image is last and counts
+            column_of_key[column.key] = column
         prefix = f"{metric}.{part}." if part else f"{metric}."
-        # A key may occur in several columns, of which the last counts
-        for key, column in {column.key: column for column in columns}.items():
+        for key, column in column_of_key.items():
             is_usual = usual is None or key in usual
             is_shown = is_usual if asked is None else prefix + key in asked
             if is_shown and column.score and key in values_by_key:

@@ -81,8 +81,8 @@ def reference_run(name: str) -> RunArguments:
     """Load a reference run, given as KEY or `ref:KEY`, as the arguments of an Evaluation.
 
     It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
-    preset bsds500, with the AP and ODS rules of the publication and, except for segmentations, with
-    the thresholds of the method. Image sizes are unknown and set to (0, 0).
+    preset bsds500, with the AP and ODS rules of the publication and, unless the method gives
+    segmentations, which have none, its thresholds. Image sizes are unknown and set to (0, 0).
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -93,8 +93,8 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        # Each array is stored as byte planes (B, T, N) and unpacked from (B, N, T) to pixel counts
-        # (N, T), for N images and T parameter values of the method
+        # Each array (N, T) has counts of pixels in N images at T parameter values of the method.
+        # It is stored as B planes of bytes (B, T, N), which compress well
         matched_gt, unmatched_pred, total_pred = (
             unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
             for kind in ("matched_gt", "unmatched_pred", "total_pred")
@@ -109,7 +109,7 @@ def reference_run(name: str) -> RunArguments:
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
         if numbers.min() >= 0 and numbers.max() < 1:
-            thresholds = _even_grid(numbers)
+            thresholds = _even_grid(numbers)  # exact, as the stored texts are rounded
     rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
     protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
@@ -144,8 +144,9 @@ def official_run(path: Path) -> RunArguments:
     printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]  # thresholds, printed with 6 digits
     if counts:
         printed = next(iter(counts.values())).thresholds
-    grid = _even_grid(printed)  # the exact values, if they are evenly spaced
+    grid = _even_grid(printed)  # the exact values of thresholds that are evenly spaced
     protocol = Protocol(name=UNSTATED_GRID)
+    # Numbers of levels and a single threshold 0, for masks, are no thresholds of a protocol
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
     records: list[ImageRecord] = []
@@ -156,10 +157,12 @@ def official_run(path: Path) -> RunArguments:
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
         by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
         records.append(ImageRecord(image_id, (0, 0), by_metric))
+    # Warn if files of several runs seem to be mixed
     _check_summary(tables, grid, [image_counts.matches for image_counts in counts.values()])
     if not counts:
         # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
+            # With its name, as `replace` would add a star, and the name says that it is unknown
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):
             for metric in map(registry.get, registry.names()):
@@ -178,10 +181,10 @@ def official_run(path: Path) -> RunArguments:
 def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
-    This is so if F in eval_bdry.txt is not that of the counts or the curve, or if eval_bdry_img.txt
-    lists another number of images than there are counts. The files do not say by which ODS rule F
-    was computed, and interpolation between few thresholds raises it: F may lie anywhere between the
-    smallest and the largest F of all rules.
+    This is so if eval_bdry_img.txt lists another number of images than there are counts, or if F in
+    eval_bdry.txt is not that of the counts or the curve. An ODS rule takes the largest F at a
+    threshold or between thresholds, which is larger. As the files do not say which rule they used,
+    F must lie between the smallest and the largest F of all rules, give or take _SAME_F.
 
     tables: name of an official table -> its rows
     thresholds: (T,) of the counts
@@ -202,10 +205,11 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     else:
         return
     in_summary = tables["eval_bdry.txt"][0, 3]  # threshold, R, P, F of ODS, then other scores
-    of_rules = [float(best(curve, rule).f) for rule in ODS_RULES]
-    if in_summary < min(of_rules) - _SAME_F or in_summary > max(of_rules) + _SAME_F:
+    f_by_rule = [float(best(curve, rule).f) for rule in ODS_RULES]
+    if in_summary < min(f_by_rule) - _SAME_F or in_summary > max(f_by_rule) + _SAME_F:
         source = "the counts of the images" if matches else "eval_bdry_thr.txt"
-        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {max(of_rules):.3f}"
+        # Of the rules, the official program's is named: it interpolates, so that its F is largest
+        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {max(f_by_rule):.3f}"
         warn(InputWarning(f"{has} (files of two runs?)"))
 
 
@@ -225,8 +229,8 @@ def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
 
     A rule is a way to compute the score from the curve, such as ODS "interpolated" between the
     thresholds or as their "maximum". The rules are those of the first run that is not a reference
-    run; if its protocol is unknown, nothing is changed. If all are reference runs and their AP
-    rules differ, they get the rules of the preset bsds500.
+    run; if its protocol is unknown, nothing is changed. If all are reference runs, each keeps the
+    rules of its publication unless AP rules differ; then all get those of the preset bsds500.
     """
     others = [run.protocol for run in runs if run.reference is None]
     if not others and len({run.protocol.ap_rule for run in runs}) < 2:

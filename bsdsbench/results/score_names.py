@@ -39,7 +39,8 @@ class ScoreName(NamedTuple):
 def score_name(score: str) -> ScoreName | None:
     """Parse a name such as "contour.left lung.pooled.iou" (part "left lung", score "pooled.iou").
 
-    Returns None if there is no such metric or score.
+    The score is the key of a column for runs (`columns_of`), for parts or for images; a part of an
+    image has scores too. Returns None if there is no such metric or score.
     """
     metric_name, *pieces = score.split(".")
     if metric_name not in registry.names():
@@ -129,14 +130,14 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
     del scores_of_part[""]  # the overall scores
     columns = (*definition.part_columns, *definition.columns)
-    keys = dict.fromkeys(column.key for column in columns if column.score)
+    keys = dict.fromkeys(column.key for column in columns if column.score)  # no thresholds
     all_scores = scores_of_part.values()
     computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
     class_scores = {}
     for part, part_scores in scores_of_part.items():
         for key in computed:
             # A class that occurs in no image has no scores at all, and gets NaN for all of them.
-            # Another part gets no entry for a score that the metric does not compute for it
+            # Any other part only gets the scores that the metric computes for it
             if not part_scores or key.partition(".")[0] in part_scores:
                 value = value_at(part_scores, key)
                 class_scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
@@ -159,7 +160,7 @@ def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -
         # The columns that the metric shows with these options, None for all of its columns
         usual_keys = metric.usual(metric.options_of(run.protocol))
         is_usual = usual_keys is None or named.column.key in usual_keys
-        # "own": only in the table of a single run
+        # Of the tables in which a column is shown, "own" are those of a single run
         hidden = ("never", "own") if named.part else ("never",)
         if is_usual and named.column.shown not in hidden:
             usual.append(score)
@@ -195,8 +196,8 @@ _ParsedNames = Mapping[str, ScoreName | None]
 def _candidates(word: str, known: _ParsedNames) -> list[str]:
     """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word of the user stands for.
 
-    `known` maps full names of scores to parsed names. The result is the first of these lists that
-    is not empty, or []:
+    `known` maps full names of scores to parsed names, or to None if no metric has the score. The
+    result is the first of these lists that is not empty, or []:
 
     1. the score with this full name
     2. the score of the default metric with this SCORE or PART.SCORE
@@ -213,7 +214,7 @@ def _candidates(word: str, known: _ParsedNames) -> list[str]:
         return with_this_score
     with_this_heading = []
     for name, parsed in known.items():
-        if parsed is not None:  # None: not a score of any metric
+        if parsed is not None:
             heading = ".".join(filter(None, (parsed.part, parsed.column.heading)))
             if heading.casefold() == word.casefold():
                 with_this_heading.append(name)
@@ -261,7 +262,8 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 def _scores_meant(word: str, known: _ParsedNames) -> list[str]:
     """Return all known scores that a word of the user stands for, without duplicates.
 
-    - These are the scores of `_candidates`, if there are any.
+    - These are the scores of `_candidates`, if there are any: the score with this name, or else
+      those with this SCORE or PART.SCORE, or else those with this heading.
     - If this is a single overall score, and the word does not start with the metric, the same score
       of every part follows. So "dice" stands for the overall Dice and that of each class.
     - If there are none, these are all scores, of any part, whose key, heading or full name with the
@@ -297,7 +299,8 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         all_known |= known
         chosen: list[str] = []
         for word in wanted:
-            # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY
+            # Keys in tables have "_" for ".". The word is tried as it is, as a key ("ods.threshold"
+            # for "ods_threshold"), and as PART.KEY with a dot in KEY ("liver.ods.threshold")
             for spelling in (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1))):
                 names = _scores_meant(spelling, known)
                 if names:
@@ -310,10 +313,12 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]  # one per row
         rows = list(compress(table.rows, is_chosen))
         row_notes = list(compress(table.row_notes, is_chosen))
-        # Indices of columns: all columns of text, then those of scores in the order of the words
+        # Indices of columns: all columns of text (without a number format), then those of scores in
+        # the order of the words
         keys = [field.key for field in table.columns]
         texts = [k for k, field in enumerate(table.columns) if not field.format]
         scores = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
+        # `asked`: the user chose the columns, so that none is left out when it is printed
         restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
         selected.append(restricted.only([*texts, *scores]))
     for word in wanted:
@@ -332,8 +337,9 @@ def _scores_in(table: Table) -> dict[str, ScoreName]:
     """Return the scores in a metric's table by name, METRIC.KEY or METRIC.PART.KEY.
 
     KEY is the key of the table column. It has "_" where the metric's key has ".", so the name of
-    "boundary.ods.threshold" is "boundary.ods_threshold". All columns with a number format are
-    taken as scores, for each part in the rows. A table without rows has only overall scores.
+    "boundary.ods.threshold" is "boundary.ods_threshold". All columns with a number format (the
+    others are texts) are taken as scores, for each part in the rows. A table without rows has only
+    overall scores.
     """
     metric = table.key.removesuffix("-parts")
     parts = list(dict.fromkeys(_parts_of_rows(table))) or [""]  # "": overall

@@ -55,9 +55,10 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts of N images as B byte planes (B, N, ...), which compress well.
 
     Counts are (N, T), one for each of T thresholds, or (N, ..., T, 4), where the last axis has the
-    four counts of `MatchCounts.matches`. Differences of adjacent values are zigzag-coded to make
-    them non-negative: 0, -1, 1, -2, ... become 0, 1, 2, 3, ... Plane k holds byte k of every value,
-    least significant byte first.
+    four counts of `MatchCounts.matches`. Differences of values that are adjacent on the axis of
+    thresholds (and those of tolerances before it) are zigzag-coded to make them non-negative:
+    0, -1, 1, -2, ... become 0, 1, 2, 3, ... Plane k holds byte k of every value, least significant
+    byte first.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -71,8 +72,8 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images.
 
-    Plane k holds byte k of every zigzag-coded difference. The differences are summed along
-    `_difference_axes`. Raises FaultError if `planes` is not in this format.
+    Plane k holds byte k of every zigzag-coded difference. The differences are summed along the axes
+    of the thresholds and of the tolerances, if any. Raises FaultError for another format.
     """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
@@ -103,7 +104,9 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(text, np.uint8), **arrays}
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
+    # The zip archive ends with a comment: a mark, and the hash of all bytes before the mark. It is
+    # written with a placeholder of equal length first, because its length is stored before it
+    placeholder = _MARK + b"0" * 32
     data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
     write_atomic(target, data + _MARK + digest(data).encode())
     return target
@@ -150,10 +153,11 @@ def read_shared_run(path: Path) -> RunArguments:
         arrays = unpack_npz(data, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)
-        for name in content.get("steps", ()):  # names of the arrays that are packed
+        for name in content.get("steps", ()):  # arrays stored as differences (`_pack_counts`)
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpack_counts(arrays[name])
+        # The arrays are now those of `arrays_of_run`, from which the records are rebuilt
         arguments = run_arguments(content, records_of_arrays(arrays))
         provenance = arguments["provenance"]
         arguments["provenance"] = attrs.evolve(provenance, source=provenance.source or path.name)
@@ -197,6 +201,7 @@ def download_shared_run(address: str) -> Path:
         )
     pooch.get_logger().setLevel("WARNING")
     try:
+        # Arguments: address, expected SHA-256 (None: any), name of the file, and its folder
         path = Path(pooch.retrieve(url, stored_hash or given_hash or None, name, folder))
     except ValueError as error:  # another hash
         raise DataError(f"{show(url)}: {' '.join(str(error).split())}") from None
@@ -207,6 +212,7 @@ def download_shared_run(address: str) -> Path:
         read_shared_run(path)
     except FileFormatError as error:
         path.unlink()
+        # With the address in place of the file, which precedes ": "
         raise DataError(f"{show(url)}: {str(error).partition(': ')[2]}") from None
     if stored_hash is None:
         write_atomic(hash_file, hashlib.sha256(path.read_bytes()).hexdigest())

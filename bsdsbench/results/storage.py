@@ -135,9 +135,9 @@ class Provenance:
             if field.name == "task":
                 with suppress(DataError, TypeError, KeyError):
                     known["task"] = Task.from_mapping(value)
-            elif field.name in _LAYOUTS:
+            elif field.name in _LAYOUTS:  # an object; its own function repairs malformed ones
                 known[field.name] = Layout.from_mapping(value)
-            elif field.name in ("detector", "sources"):
+            elif field.name in ("detector", "sources"):  # mappings, kept without validation
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
             elif field.default == ():  # a tuple of texts or, for "chosen", of integers
                 kind = int if field.name == "chosen" else str
@@ -286,8 +286,9 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
             options = metric.options_of(run.protocol)
             files = metric.files(score, run.image_ids, stack, run.protocol, options)
             for n_written, (name, text) in enumerate(files, 1):
+                # Not flushed to the disk one by one, which is slow: a run without these is readable
                 write_atomic(out / name, text, durable=False)
-                if progress:
+                if progress:  # the total is approximate: most metrics write one file per image
                     progress(min(n_written, len(run.records)), len(run.records), name)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
@@ -387,9 +388,9 @@ def pack_record(record: ImageRecord) -> bytes:
     (_FIELDS), then
 
     - evidence: a list of [metric, pred, gt], where pred and gt are [numbers, file name]. The
-      numbers are statistics of the pixel values. Those of all images together tell what the values
-      mean, such as whether white is the object. The metric is "" for the first metric; others are
-      included only if their evidence differs.
+      numbers (`Evidence.row`) are statistics of the pixel values. Those of all images together tell
+      what the values mean, such as whether white is the object. The metric is "" for the first
+      metric; others are included only if their evidence differs.
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -398,7 +399,7 @@ def pack_record(record: ImageRecord) -> bytes:
     array_bytes = []
     for metric, counts in record.counts.items():
         for name, array in counts.items():
-            if array.dtype == np.int64:  # usually a quarter of the bytes
+            if array.dtype == np.int64:  # numbers, none negative, most of which fit 16 bits
                 array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
             array_bytes.append(array.tobytes())
@@ -417,7 +418,9 @@ def unpack_record(data: bytes) -> ImageRecord:
     Raises ValueError or TypeError if the bytes are damaged.
     """
     line, _, array_bytes = data.partition(b"\n")
-    *values, evidence, arrays, groups = json.loads(line)  # `values` are those of _FIELDS
+    # `values` are those of the fields in _FIELDS: id, size, fingerprint and so on. The others are a
+    # list [metric, pred, gt] each, a list [metric, name, dtype, shape] each, and a dict
+    *values, evidence, arrays, groups = json.loads(line)
     fields = dict(zip(_FIELDS.values(), values, strict=True))
     fields["size"] = tuple(fields["size"])
     counts: dict[str, Any] = {}
@@ -437,9 +440,9 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """Convert the records of a run of N images to the arrays of counts.npz.
 
     - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields in _FIELDS
-    - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
-      first metric, see `Evidence.row`
-    - METRIC:pred_values and so on: the evidence for another metric, only if it differs
+    - pred_values (N, K) and pred_files (N,), gt_values and gt_files: for the first metric, the
+      evidence, K statistics of the pixel values of an image (`Evidence.row`), and its file
+    - METRIC:pred_values and so on: the evidence for another metric, only if it differs in an image
     - groups (N,): the groups of each image as JSON, only if any image has groups
     - METRIC.NAME (N, ...): the counts. Arrays that are the same for all images are repeated.
     """
@@ -450,14 +453,14 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
     with_own_evidence, have_groups = set[str](), False
     for record in records:
-        with_own_evidence.update(record.others)
+        with_own_evidence.update(record.others)  # names of metrics
         have_groups = have_groups or bool(record.groups)
     for metric in ("", *sorted(with_own_evidence)) if records else ():  # "": the first metric
         for side in _SIDES:  # "pred" and "gt"
             prefix = f"{metric}:{side}" if metric else side
             rows, files = [], []
             for record in records:
-                evidence = getattr(record.evidence_for(metric), side)
+                evidence = getattr(record.evidence_for(metric), side)  # of the first for ""
                 rows.append(evidence.row())
                 files.append(evidence.file)
             arrays[f"{prefix}_values"] = np.array(rows, np.float64)
@@ -466,7 +469,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in run.stack(metric).items():
-            is_shared = name in registry.get(metric).shared
+            is_shared = name in registry.get(metric).shared  # one for all images: thresholds (T,)
             shape = (len(records), *array.shape) if is_shared else array.shape
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
     size = sum(map(attrgetter("nbytes"), arrays.values()))
@@ -514,7 +517,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
         raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
-    # Metrics whose evidence differs from that for the first, which is stored without a name
+    # Metrics whose evidence differs from that for the first. Their arrays are named, for example,
+    # "METRIC:gt_values"; those of the first, "gt_values"
     with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
     first_evidence = _pop_evidence(arrays, "") if n_images else []
     others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence if n_images}
@@ -524,7 +528,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
         is_dict = isinstance(row, dict)
         if not is_dict or not all(isinstance(v, str | float | None) for v in row.values()):
             raise FaultError("groups that are neither numbers nor text, expected these")
-    counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
+    # Of each image, {metric: {name: counts}}, from the arrays that are left
+    counts = _counts_per_image(arrays, n_images)
     records = []
     for k in range(n_images):
         fields = {field: column[k] for field, column in columns.items()}
@@ -570,7 +575,8 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
     for key, stored in arrays.items():
         metric_name, _, name = key.partition(".")
         metric = registry.get(metric_name)
-        # `Counts` raises for values that no counts can have, and stores int64 or float64
+        # Only for its checks: `Counts` raises for values that no counts can have. It converts the
+        # array to int64 or float64
         array = Counts(**{name: stored})[name]
         if name in metric.shared and (array == array[:1]).all():
             array = np.broadcast_to(array[:1].copy(), array.shape)
