@@ -73,7 +73,8 @@ class ImageParts:
 
         All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
         not validated. `evidence` has properties of the values in the files, for checks of a whole
-        set. Raises DataError, which names the part, for an unknown or invalid part.
+        set, such as whether all masks have the same scale. Raises DataError, which names the part,
+        for an unknown or invalid part.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -122,6 +123,7 @@ class ImageParts:
         for name, value in parts.items():
             if name in ("lines", "photo"):  # a photo may have another size
                 continue
+            # A part of `tuple_parts` is a tuple of maps, such as one for each annotator
             for array in value if name in self.tuple_parts else (value,):
                 rows, cols = array.shape[-2:]
                 if name == "ucm2":  # (2 H + 1, 2 W + 1)
@@ -130,11 +132,12 @@ class ImageParts:
                     shape = (rows, cols)
                 if (rows, cols) != shape:  # raises ShapeError
                     same_shape((rows, cols), shape, f"{type(self).__name__}.{name}")
-        self.__attrs_init__(image_id, path, parts, shape, evidence)
-        self.__dict__.update(parts)
+        self.__attrs_init__(image_id, path, parts, shape, evidence)  # sets the fields of the class
+        self.__dict__.update(parts)  # the instance is frozen, so that `self.mask = ...` would fail
 
     def __repr__(self) -> str:
-        texts = []  # such as "boundaries 5 x bool (321, 481)"
+        """Return the parts, as in "<GroundTruth 'a.mat': boundaries 5 x bool (321, 481)>"."""
+        texts = []
         for name, part in self.parts.items():
             maps = part if isinstance(part, tuple) else (part,)
             number = f"{len(maps)} x " if name in self.tuple_parts else ""
@@ -243,6 +246,7 @@ class Prediction(ImageParts):
     ) -> None:
         """Create a prediction with one of soft, ucm2, segs, classes, depth, or raise DataError."""
         super().__init__(image_id, path, evidence, **parts)
+        # Beside one of these, a soft map may come with `angles` or `lines`
         if len(self.parts.keys() & set(_FORMS)) != 1:
             present = ", ".join(self.parts) or "nothing"
             raise DataError(f"Prediction: has {present}, expected one of {', '.join(_FORMS)}")
@@ -402,8 +406,9 @@ class GroundTruth(ImageParts):
             digest.update(f"{number} {array.shape}\n".encode())
             dtype = "<f8" if array.dtype.kind == "f" else "<i4"
             digest.update(array.astype(dtype, order="C", copy=False).data)
-            may_wrap = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
-            if may_wrap and narrowest_dtype(array) in ("<i8", "<u8"):
+            # Values beyond int32 wrap around in version 1. Only wide dtypes can hold them
+            is_wide = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
+            if is_wide and narrowest_dtype(array) in ("<i8", "<u8"):
                 only_in_version_2.append((number, array))
         listed = digest.hexdigest()[:16]  # version 1, as the list of known sets has it
         if not whole:

@@ -57,8 +57,9 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        kind = type(error) if show(path) in str(error) else FileFormatError  # an error class
-        raise kind("", [problem.with_file(show(path)) for problem in error.problems]) from None
+        error_class = type(error) if show(path) in str(error) else FileFormatError
+        problems = [problem.with_file(show(path)) for problem in error.problems]
+        raise error_class("", problems) from None  # "": the message is that of the problems
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
     except Exception as error:

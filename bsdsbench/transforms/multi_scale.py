@@ -93,18 +93,19 @@ class MultiScale:
         """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
-            """Average the maps over all scales and, if `flip` is True, both orientations."""
+            """Average the maps of `detector` over all scales and, if `flip`, both orientations."""
             shape = image.shape[:2]
-            maps = list[F8]()
+            maps = list[F8]()  # (H, W) each
             for scale in self.scales:
-                scaled = self._scale_image(image, scale)
+                scaled = self._scale_image(image, scale)  # resized by the factor `scale`
                 scaled_maps = [_detect(detector, scaled)]
                 if self.flip:  # mirrored, then mirrored back
                     scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
                 if scale != 1:
                     scaled_maps = [resample(m, shape, self.resize) for m in scaled_maps]
                 maps += scaled_maps
-            return np.clip(np.mean(maps, axis=0), 0.0, 1.0)  # a cubic kernel overshoots
+            # Cubic interpolation may leave the range from 0 to 1
+            return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
 
         return mean_map
 

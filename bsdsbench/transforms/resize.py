@@ -70,9 +70,11 @@ def _resize(
 ) -> F8:
     """Resize a map (H, W) to `shape` (rows, columns) by weighted means of its pixels.
 
-    kernel: the weight of a pixel by its distance; it is 0 beyond half of `support` pixels.
+    kernel: the weight of an old pixel by its distance from the new one, in old pixels; it is 0
+        beyond half of `support`.
     scale: the exact scale factor, if `shape` was rounded from it.
-    antialias: True to widen the kernel when the map shrinks, and mirror the map at its borders.
+    antialias: True to widen the kernel when the map shrinks, and mirror the map at its borders, as
+        MATLAB does. False to repeat the border pixels, as OpenCV and PyTorch do.
     """
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape
@@ -105,9 +107,9 @@ def _resize_matrix(
     kernel: returns the weight of an old sample, given its distance from the new sample.
     support: width of the kernel in old samples; the weight is 0 beyond half of it.
     scale: the exact scale factor. If None, it is new_size / size.
-    antialias: if True, the kernel is widened when the line shrinks, and the line is mirrored at
-        both ends. If False, the kernel keeps its width, and the first and last samples are repeated
-        beyond the ends.
+    antialias: if True (MATLAB), the kernel is widened when the line shrinks, and the line is
+        mirrored at both ends. If False (OpenCV), the kernel keeps its width, and the first and last
+        samples are repeated beyond the ends.
     """
     from scipy.sparse import csr_array
 
@@ -115,15 +117,17 @@ def _resize_matrix(
     narrowing = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / narrowing times wider
     # The position of each new sample in old samples: sample i covers i - 0.5 to i + 0.5
     centre = (np.arange(new_size) + 0.5) / scale - 0.5
-    # Indices of the old samples under each new sample's kernel, (new_size, samples); some lie
+    # Indices of the old samples under each new sample's kernel, (new_size, samples). The kernel
+    # covers support / narrowing samples; 2 more allow for rounding at both ends. Some indices lie
     # outside the line, and some just outside the kernel, where the weight is 0
     first = np.floor(centre - support / 2 / narrowing)
     sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)
     weight = kernel(np.abs((centre[:, None] - sample) * narrowing))
     weight /= weight.sum(axis=1, keepdims=True)
     column = sample.astype(np.int64)
+    # Samples outside the line. Weights of the same old sample are summed by csr_array
     if antialias:
-        # Mirrored at both ends: samples 0 1 2 are followed by 2 1 0, 0 1 2 and so on
+        # Mirrored at both ends, as by MATLAB: samples 0 1 2 are followed by 2 1 0, 0 1 2 and so on
         column %= 2 * size
         column = np.minimum(column, 2 * size - 1 - column)
     else:

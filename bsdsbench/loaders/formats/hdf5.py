@@ -72,10 +72,10 @@ class _Converter:
         """Convert the items of a group, at this nesting level, to a dict by name."""
         import h5py
 
-        self.decoded_bytes.add(len(group) * _ITEM_BYTES)  # limits the number of items
+        self.decoded_bytes.add(len(group) * _ITEM_BYTES)  # raises if there are too many items
         items: dict[str, object] = {}
         for name in group:
-            if depth == 0 and name.startswith("#"):  # MATLAB's own
+            if depth == 0 and name.startswith("#"):  # MATLAB's internal data, such as "#refs#"
                 continue
             # A soft or external link may lead to another place or file
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -130,13 +130,14 @@ class _Converter:
         if not is_cell and item.dtype.kind not in "iufb":
             return None
         check_size(item.shape, item.dtype.itemsize)
-        n_bytes = _ITEM_BYTES if is_cell else item.dtype.itemsize  # of each entry
+        n_bytes = _ITEM_BYTES if is_cell else item.dtype.itemsize  # in memory, of each entry
         self.decoded_bytes.add(math.prod(item.shape) * n_bytes)  # raises if they are too many
         array = np.asarray(item[()])
         if array.dtype == bool:  # any byte except 0 is True
             array = array.view(np.uint8) != 0
-        if is_cell:  # references to the items; reversed axes in C order are MATLAB's column order
+        if is_cell:  # references to its items. As they are stored, they are in MATLAB's order
             return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
+        # MATLAB stores the axes reversed. In another file, its attribute marks its own arrays
         if self.has_reversed_axes or CLASS in item.attrs:
             array = array.T
         target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
@@ -155,10 +156,12 @@ def _check_chunks(item: h5py.Dataset) -> None:
         raise FaultError("is compressed by an unknown filter, expected gzip or none")
     if not item.chunks:  # stored as one block
         return
-    # HDF5 decodes a whole chunk, in addition to the array, into a buffer that doubles as it grows
+    # HDF5 decodes a whole chunk, in addition to the array, into a buffer that doubles as it grows:
+    # all buffers together take CHUNK_COST times its size
     check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
     size = math.prod(item.chunks) * item.dtype.itemsize
     count = item.id.get_num_chunks()
+    # Chunks at the border reach beyond the array, so that all may be larger than it, hence 2
     if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
         raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
     if not filters:
@@ -166,7 +169,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
     for k in range(count):
         offset = item.id.get_chunk_info(k).chunk_offset
         skipped_filters, raw = item.id.read_direct_chunk(offset)
-        if skipped_filters:  # a bit mask; the chunk is stored without compression
+        if skipped_filters:  # a bit mask; stored without compression, so it cannot expand
             continue
         # One byte more, to see if the chunk goes on. Shuffling does not change the size
         if len(zlib.decompressobj().decompress(raw, size + 1)) != size:

@@ -85,7 +85,7 @@ class _Reader:
     name: str = ""  # of the variable that was read last; "" inside a cell or struct
 
     def read_element(self) -> _Element:
-        """Return the next element, and advance past it.
+        """Return the next element of a MATLAB 5 to 7 file, and advance past it.
 
         An element starts with two 32-bit words, type and size. The data follow, padded to 8 bytes
         unless compressed. If the upper half of the first word is nonzero, the element is small:
@@ -108,7 +108,7 @@ class _Reader:
             next_position = start + size + padding
         if start + size > n_bytes:
             raise FaultError(TOO_SHORT)
-        self.position = min(next_position, n_bytes)
+        self.position = min(next_position, n_bytes)  # the last element may lack its padding
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
@@ -132,8 +132,8 @@ class _Reader:
         tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
         if len(tag) < TAG_BYTES:
             raise FaultError(TOO_SHORT)
-        kind, size = struct.unpack(self.order + "II", tag)  # two unsigned 32-bit words
-        self.decoded_bytes.add(size + TAG_BYTES)  # refuses too much before it is decompressed
+        kind, size = struct.unpack(self.order + "II", tag)  # two words, in the file's byte order
+        self.decoded_bytes.add(size + TAG_BYTES)  # raises for too much, before it is decompressed
         stream = decompressobj()
         raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
         if len(raw) != size + TAG_BYTES or not stream.eof:
@@ -145,10 +145,12 @@ class _Reader:
 
         It consists of the elements flags, dimensions, name and values. The first word of the flags
         has the array class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Unsupported
-        classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
-        Raises FaultError for complex, damaged or too deeply nested variables.
+        classes, such as function handles, give None; their values need not be skipped, as nothing
+        else follows. `depth` is the nesting level, 0 at the top. Raises FaultError for complex,
+        damaged or too deeply nested variables.
         """
-        flag_words, dimensions = self.read_numbers(), self.read_numbers()  # in this order
+        # Each call reads the next element
+        flag_words, dimensions = self.read_numbers(), self.read_numbers()
         self.name = bytes(self.read_element().body).decode("latin-1")
         if flag_words.size != 2 or flag_words.dtype.kind != "u" or dimensions.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {EXPECTED_INTACT}")
@@ -194,10 +196,12 @@ class _Reader:
         """
         from scipy.sparse import csc_array
 
-        check_size(shape, 8)
-        self.decoded_bytes.add(math.prod(shape) * 8)
+        check_size(shape, itemsize=8)
+        self.decoded_bytes.add(math.prod(shape) * 8)  # raises if the file decodes to too much
+        # Each call reads the next element
         rows, starts, values = self.read_numbers(), self.read_numbers(), self.read_numbers()
-        count = int(starts[-1]) if starts.size else -1  # more values may be stored, but are unused
+        # The number of values. MATLAB may store more, as it reserves memory for further values
+        count = int(starts[-1]) if starts.size else -1
         try:
             array = csc_array((values[:count].astype(dtype), rows[:count], starts), shape)
             array.check_format()
@@ -252,7 +256,7 @@ class _Reader:
         names = []
         for start in range(0, len(text), length):
             names.append(text[start : start + length].partition(b"\0")[0].decode("latin-1"))
-        values = self.read_items(count * len(names), depth)  # those of all structs in one list
+        values = self.read_items(count * len(names), depth)  # of all structs, one after another
         structs = []
         for k in range(count if names else 0):
             of_struct = values[k * len(names) : (k + 1) * len(names)]

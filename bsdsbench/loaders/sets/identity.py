@@ -48,12 +48,13 @@ class Identity:
     def describe(self) -> str:
         """Return a description such as "a part of bsds500-val, 50 of 100 images".
 
-        A set without a name is described by its size and by the most similar known set.
+        A set without a name is described by its size and by `like`, the most similar known set.
         """
-        if self.name:
+        if self.name:  # these are images of `like`, which has `total`
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
-        n_same = self.total - len(self.missing) - len(self.altered)  # of the similar set's images
+        # Of the `total` images of `like`, some are missing here, or have other annotations
+        n_same = self.total - len(self.missing) - len(self.altered)
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
         images = "1 image" if self.n_images == 1 else f"{self.n_images} images"
         return f"an unknown set, {images}{like}"

@@ -88,7 +88,7 @@ def set_folder(split: str, kind: str = "splits") -> Path:
             folder = cache_folder() / public.name / folders[split]
             if folder.is_dir():
                 return folder
-            if public.url:
+            if public.url:  # without a URL, the error below is raised
                 command = f"`bsdsbench data get {public.name}`"
                 raise DataError(f"{split}: not here, expected {expected} or {command} before")
     raise DataError(f"{split}: cannot be downloaded by name, expected {expected}")
@@ -120,6 +120,7 @@ def download(
     public = public_set(name)
     source = url or public.url
     if not source:
+        # `how` says how to get the set from its web page `home`
         raise DataError(f"{name}: cannot be downloaded by name. {public.how} {public.home}")
     target = Path(to) if to else cache_folder() / name
     if to and target.exists():
@@ -143,8 +144,8 @@ def download(
                 raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
             finally:
                 archive.unlink(missing_ok=True)
-            if target.exists():  # an earlier copy had fewer splits
-                os.replace(target, Path(scratch, "old"))
+            if target.exists():  # an earlier copy lacked some split, as one from a mirror may
+                os.replace(target, Path(scratch, "old"))  # deleted with the temporary folder
             os.replace(unpacked, target)
     except Timeout:
         raise DataError(f"{target}: another process is downloading {name}") from None
@@ -177,13 +178,13 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
                 else:
                     response.raise_for_status()
                 if response.status_code == 200:  # the server sends the whole file, not the rest
-                    done = file.truncate(0)
-                total = done + int(response.headers.get("Content-Length", 0))
+                    done = file.truncate(0)  # 0, the new size
+                total = done + int(response.headers.get("Content-Length", 0))  # for progress only
                 for block in blocks:
                     done += file.write(block)
                     if progress:
                         progress(done, max(done, total), url)
-        except (requests.RequestException, ValueError, OSError) as error:
+        except (requests.RequestException, ValueError, OSError) as error:  # ValueError: bad header
             answer = getattr(error, "response", None)
             failure = type(error).__name__ if answer is None else f"status {answer.status_code}"
     size = part.stat().st_size
@@ -274,7 +275,8 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     """Verify the ground truth of all splits in a downloaded folder.
 
     A split that `public.counts` lists must have that many images. The images of any other must be
-    those of the known set of the same name (of several editions, of one), by their fingerprints.
+    those of the known set of the same name, by their fingerprints (hashes of the annotations). If
+    several splits share a folder, they are editions of one, and the images must be those of any.
     `progress` is called after each image with (images done, all images, image id).
 
     Raises DataError if a split differs or cannot be read, or if there is no split.
@@ -289,10 +291,10 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
         splits = [name for name, other in public.splits.items() if other == split_folder]
         images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
         identity = identify(images)  # the known set that has these images
-        n_expected = public.counts.get(splits[0])
+        n_expected = public.counts.get(splits[0])  # editions have fingerprints instead
         if n_expected:
             is_sound, expected = len(images) == n_expected, f"{n_expected} images of {splits[0]}"
-        else:
+        else:  # `whole`: all images of a known set, unaltered
             is_sound, expected = identity.whole and identity.name in splits, " or ".join(splits)
         if not is_sound:
             raise DataError(f"{split_folder} is {identity.describe()}, expected {expected}")
