@@ -460,14 +460,13 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     It is not copied, except that float16 becomes float32. `what` names the map in errors. Raises
     DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
+    fix: tuple[Fix, ...]
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         are_truth_values = bool(((soft == 0) | (soft == 1)).all())
-        raise DataError(
-            f"{what}: dtype {describe_values(soft)}, expected uint8, uint16, bool or floats in "
-            "[0, 1]",
-            fix=("save 0 and 1 as bool", _AS_LABELS) if are_truth_values else _AS_LABELS,
-        )
+        expected = "expected uint8, uint16, bool or floats in [0, 1]"
+        fix = ("save 0 and 1 as bool", _AS_LABELS) if are_truth_values else (_AS_LABELS,)
+        raise DataError(f"{what}: dtype {describe_values(soft)}, {expected}", fix=fix)
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if n_bytes <= 4 else np.float64, copy=False)
@@ -482,7 +481,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
         return soft
     has = f"values from {low:.6g} to {high:.6g}"
     percent = " (or by 100, if it is in percent)" if 2 < high <= 100 else ""
-    fix: tuple[Fix, ...] = (f"divide by 255, if it is 0..255 as float{percent}",)
+    fix = (f"divide by 255, if it is 0..255 as float{percent}",)
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif low < 0 or high <= 1.25:
@@ -539,10 +538,8 @@ def binary_map(values: Map, what: str) -> Bool:
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:
         return values.view(np.bool_)
     if not is_binary(values):
-        raise DataError(
-            f"{what}: values other than 0 and 1, {describe_values(values)}, expected a map of 0 "
-            "and 1, or of 0 and 255"
-        )
+        has = f"values other than 0 and 1, {describe_values(values)}"
+        raise DataError(f"{what}: {has}, expected a map of 0 and 1, or of 0 and 255")
     return np.asarray(values != 0)
 
 
@@ -573,10 +570,8 @@ def labels_to_integers(values: Map, what: str) -> Map:
         return values.view(np.uint8) if values.dtype.kind == "b" else values
     low, high = float(values.min(initial=0)), float(values.max(initial=0))
     if not (low >= -(2**53) and high <= 2**53 and (values == np.rint(values)).all()):
-        raise DataError(
-            f"{what}: values that are not whole numbers, {describe_values(values)}, expected "
-            "integers"
-        )
+        has = f"values that are not whole numbers, {describe_values(values)}"
+        raise DataError(f"{what}: {has}, expected integers")
     return values.astype(np.int32 if low >= -(2**31) and high < 2**31 else np.int64)
 
 

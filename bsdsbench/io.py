@@ -65,9 +65,8 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     except Exception as error:
         # Parsers of foreign formats raise anything for broken bytes, always with the same meaning
         reason = show(" ".join(str(error).split()))[:200] or type(error).__name__
-        raise FileFormatError(
-            f"{show(path)}: is damaged or cut short ({reason}), expected {what}"
-        ) from None
+        fault = f"is damaged or cut short ({reason}), expected {what}"
+        raise FileFormatError(f"{show(path)}: {fault}") from None
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
@@ -237,9 +236,8 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
 
     The content (a str in UTF-8) is first written to a hidden file ".NAME.*.part" in the same
     folder, which then replaces the target, or is deleted on failure. Missing folders are created.
-    If `durable` is True, the data are flushed to the disk.
-
-    Raises OSError, with the target as its file name, if the file cannot be written.
+    If `durable` is True, the data are flushed to the disk. Raises OSError, with the target as its
+    file name, if the file cannot be written.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -297,7 +295,6 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock on the folder `out`, which is created if necessary, during the `with` block.
 
     The lock is the file ".lock" in the folder. A thread that holds the lock may acquire it again.
-
     Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError if
     the file system does not support locks, and OSError if the lock file cannot be written.
     """
@@ -309,9 +306,8 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait)
     except Timeout:
-        raise RunLockedError(
-            f"{show(out)}: another run is writing to this folder, wait or use another"
-        ) from None
+        fault = "another run is writing to this folder, wait or use another"
+        raise RunLockedError(f"{show(out)}: {fault}") from None
     except NotImplementedError:
         raise DataError(f"{show(path)}: its file system has no locks, expected another") from None
     except OSError as error:

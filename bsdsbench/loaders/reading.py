@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from operator import attrgetter
+from functools import reduce
+from operator import attrgetter, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -130,7 +131,7 @@ class ReadOptions:
                 mask = values if values.dtype == bool else np.asarray(values != 0)
                 evidence = Evidence(maps=1, file=file)  # without flags, as nothing is ambiguous
             else:
-                # A pixel equal to a given `cut` is object; one equal to one half, the default, not
+                # A pixel equal to a given `cut` is object; one equal to the default, one half, is not
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
         except DataError as error:
@@ -295,8 +296,8 @@ class ReadOptions:
         and_all = "" if flags & Values.WHITE else ", and of all others,"
         has = f"all values of {SIDE_NAMES[True]}{and_all} are {limit}"
         fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-        fixes = () if self.cut is None else (fix,)
-        return Problem(file, has, "values up to white (255, 65535 or 1.0)", fixes)
+        expected = "values up to white (255, 65535 or 1.0)"
+        return Problem(file, has, expected, () if self.cut is None else (fix,))
 
     def _unnumbered_problem(self, example: Evidence, are_others_numbered: bool) -> Problem:
         """Return the problem that all objects of one side have the same number, as in a mask.
@@ -360,10 +361,7 @@ class ReadOptions:
 
 def _all_flags(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
-    flags = Values.NOTHING
-    for evidence in images:
-        flags |= evidence.values
-    return flags
+    return reduce(or_, map(attrgetter("values"), images), Values.NOTHING)
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[float]:
@@ -586,10 +584,8 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     # mask that was resized or saved as JPEG still has some value above the threshold
     is_scale_unknown = not inclusive and white > 1 and top <= level
     if not in_range or is_scale_unknown:
-        raise DataError(
-            f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
-            "uint16 or floats from 0 to 1"
-        )
+        expected = "expected 0 and 1, 0 and 255, or gray in uint8, uint16 or floats from 0 to 1"
+        raise DataError(f"{what}: {describe_values(values)}, {expected}")
     return np.asarray(values >= level if inclusive else values > level)
 
 

@@ -334,10 +334,8 @@ class Protocol:
         """Return a protocol given as a Protocol, a .toml file or a preset name. None means bsds500.
 
         A file has either all fields of a protocol, or a line such as `base = "bsds500"` and the
-        fields to change (see `from_mapping`).
-
-        Raises ProtocolError if the preset is unknown or the file has wrong fields, and
-        FileFormatError if the file cannot be read.
+        fields to change (see `from_mapping`). Raises ProtocolError if the preset is unknown or the
+        file has wrong fields, and FileFormatError if the file cannot be read.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -366,9 +364,8 @@ class Protocol:
         Without "base", the field "name" may still be that of a preset, such as "bsds500". If the
         mapping has all fields that the preset's file has, it is a complete protocol. Its values may
         differ, and it is then called a changed preset, "bsds500*". If some fields are absent, their
-        defaults could be mistaken for the preset's values, so no value may differ.
-
-        Raises ProtocolError if a field is unknown, or if a value is wrong or may not differ.
+        defaults could be mistaken for the preset's values, so no value may differ. Raises
+        ProtocolError if a field is unknown, or if a value is wrong or may not differ.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")

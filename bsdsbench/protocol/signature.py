@@ -462,10 +462,8 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
 
     For example, ap:bsds gives {"ap_rule": "bsds"}. There are two special cases: proto:bsds500.1
     gives {"base": "bsds500"}, the preset to start from, and the text "?" (UNKNOWN) gives only the
-    name of a protocol that is not fully known.
-
-    Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
-    written like ".0075d" or "2px,4px".
+    name of a protocol that is not fully known. Raises ProtocolError if "proto" names another
+    version of the preset, or if tolerances are not written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}  # the word's field keeps the value of the preset

@@ -38,9 +38,8 @@ def read_predicted_classes(
                 array = pictures.to_plane(array, "label map")
             maps.append(array)
             if array.shape != maps[0].shape:
-                raise FaultError(
-                    f"shape {array.shape}, expected {maps[0].shape} of the first class"
-                )
+                expected = f"expected {maps[0].shape} of the first class"
+                raise FaultError(f"shape {array.shape}, {expected}")
     with errors_naming(paths[0], "a label map"):
         if len(maps) > 1:  # one map per class, which stays as it is
             return Prediction(image_id, paths[0], classes=np.stack(maps))

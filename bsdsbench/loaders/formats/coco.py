@@ -485,10 +485,9 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
 
     The runs go down one column after another, and are alternately outside and inside the mask. The
     first run is outside, and may have length 0. `counts` are the lengths: a list of numbers, or
-    COCO's compressed text.
-
-    Raises FaultError, with `where` at the start of the message, if the lengths do not add up to the
-    number of pixels. pycocotools would leave the missing pixels undefined.
+    COCO's compressed text. Raises FaultError, with `where` at the start of the message, if the
+    lengths do not add up to the number of pixels. pycocotools would leave the missing pixels
+    undefined.
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)  # [-1] if invalid
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()

@@ -149,9 +149,8 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
     The key "ev1" maps image ids to MatchCounts, the counts of one image at each threshold. They are
     read from ID_ev1.txt in the folder, or in its subfolder per_image or nms-eval (edges toolbox);
-    the last of these files is used.
-
-    Raises FileFormatError if there is none of these files, or if one is damaged.
+    the last of these files is used. Raises FileFormatError if there is none of these files, or if
+    one is damaged.
     """
     root = Path(folder)
     tables = {}

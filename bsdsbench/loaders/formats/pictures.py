@@ -573,10 +573,7 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
         if not (is_white or is_inverted):
             return
     if any(channel.min() < channel.max() for channel in maps):
-        raise DataError(
-            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
-            fix=(
-                "of classes: numpy.argmax(maps, axis=0) is their label map",
-                "save the map of one class, (H, W)",
-            ),
-        )
+        argmax = "of classes: numpy.argmax(maps, axis=0) is their label map"
+        has = f"{n} maps that add up to one in every pixel"
+        fixes = (argmax, "save the map of one class, (H, W)")
+        raise DataError(f"{what}{has}, expected {expected}", fix=fixes)

@@ -231,10 +231,9 @@ def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
     """Extract the needed files of an archive into `folder`.
 
     A file is needed if the regular expression `public.keep` matches the end of its path. The
-    matched part becomes its path below `folder`.
-
-    Raises DataError if the sha256 differs, or if the archive is damaged, too large, has an unsafe
-    path, a needed file twice or as a link, or none at all. The caller must then delete `folder`.
+    matched part becomes its path below `folder`. Raises DataError if the sha256 differs, or if the
+    archive is damaged, too large, has an unsafe path, a needed file twice or as a link, or none at
+    all. The caller must then delete `folder`.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -277,9 +276,8 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     A split that `public.counts` lists must have that many images. The images of any other must be
     those of the known set of the same name, by their fingerprints (hashes of the annotations). If
     several splits share a folder, they are editions of one, and the images must be those of any.
-    `progress` is called after each image with (images done, all images, image id).
-
-    Raises DataError if a split differs or cannot be read, or if there is no split.
+    `progress` is called after each image with (images done, all images, image id). Raises DataError
+    if a split differs or cannot be read, or if there is no split.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
