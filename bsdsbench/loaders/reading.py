@@ -131,7 +131,7 @@ class ReadOptions:
                 mask = values if values.dtype == bool else np.asarray(values != 0)
                 evidence = Evidence(maps=1, file=file)  # without flags, as nothing is ambiguous
             else:
-                # A pixel equal to a given `cut` is object, but not one equal to one half, the default
+                # A pixel equal to a given `cut` is object; one equal to one half, by default, not
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
         except DataError as error:
