@@ -142,14 +142,13 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         latex_caption = ""  # the title, which is more precise, becomes the caption
     else:
         labels = [METHOD]
-        only_metric = _title_of_only_metric(compared.scores)  # "" if there are several metrics
+        only_metric = _title_of_only_metric(compared.scores)  # "" if several, or the default
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
     # Columns of the table by their key. All parts of a score, such as its classes, share a column
     fields: dict[str, Field] = {}
     definitions: dict[str, Column] = {}  # the metric's definition of the score in this column
-    key_of_score: dict[str, str] = {}
     scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
     for score in scores:
         _, part, definition = parse_score(score)
@@ -159,8 +158,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
             field = score_field(score, in_title=only_metric != "")
         fields[field.key], definitions[field.key] = field, definition
         scores_by_part.setdefault(part, {})[field.key] = score
-        key_of_score[score] = field.key
-    cell_of = score_cells(compared)  # (run, score) -> score with interval and letters
+    cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
     for part, score_by_key in scores_by_part.items():
@@ -174,7 +172,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
                     values[key] = cell.value
             rows.append([*label_cells, *cells.values()])
             row_notes.append(undefined_notes(definitions, values))
-    notes = _letters_and_starts(compared, key_of_score, metric != "")
+    notes = _letters_and_starts(compared, scores_by_part)
     return Table(
         f"{metric}-parts" if metric else "scores",
         title,
@@ -189,21 +187,22 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
 
 
 def _letters_and_starts(
-    compared: Comparison, key_of_score: Mapping[str, str], has_parts: bool
+    compared: Comparison, scores_by_part: Mapping[str, Mapping[str, str]]
 ) -> list[str | Note]:
     """Return notes on what a shared letter means, and on APs whose curve starts above recall 0.
 
-    key_of_score : full name of a score -> key of its column in the table
-    has_parts : True if the scores are those of parts, such as classes
+    scores_by_part : part, "" for overall scores -> key of a column of the table -> name of a score
     """
     notes: list[str | Note] = []
     if len(compared.names) > 1:
-        families = " over the pairs and parts of each score" if has_parts else ""
+        families = "" if "" in scores_by_part else " over the pairs and parts of each score"
         letters_note = "Runs that share a letter do not differ significantly"
         notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
     texts = compared.late_starts  # name of an AP -> text on the curve that starts late
-    keys_by_text = grouped((texts[s], key) for s, key in key_of_score.items() if s in texts)
-    for text, keys in keys_by_text.items():
+    texts_and_keys = []
+    for score_by_key in scores_by_part.values():
+        texts_and_keys += [(texts[s], key) for key, s in score_by_key.items() if s in texts]
+    for text, keys in grouped(texts_and_keys).items():
         # The headings of these columns are printed before the text. Parts may share a column
         notes.append(Note(f"{text}.", tuple(dict.fromkeys(keys)), names_columns=True))
     return notes
@@ -383,8 +382,8 @@ def score_field(score: str, in_title: bool = False) -> Field:
     the metric precedes it ("Regions: PRI ODS"), unless the metric is one of the defaults, or the
     title of the table names it (`in_title`).
     """
-    metric, part, column = parse_score(score)
-    # The key of the column names metric and part, because a table may show the scores of several
+    metric, part, column = parse_score(score)  # `column`: how the metric shows this score
+    # The key of the field names metric and part, because a table may show the scores of several
     key_prefix = f"{metric}_{part}_" if part else f"{metric}_"
     field = table_column(column, digits=3, prefix=key_prefix)
     if part:
