@@ -24,7 +24,7 @@ from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, same_shape
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import (
     id_evidence,
@@ -465,7 +465,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
-                f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
+                f"{gt.where}: only boundaries, expected labels for interior = '{opt.interior}'"
             )
         shape = boundaries.shape[1], boundaries.shape[2]
         counted = np.asarray(boundaries.any(axis=(1, 2))) | (opt.absent == "count")
@@ -474,7 +474,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         n = len(opt.classes)
         counts = {name: np.zeros((n, *array.shape), array.dtype) for name, array in empty.items()}
         for k in np.flatnonzero(counted):
-            soft, drawn, dropped = maps[k], boundaries[k], None
+            soft = check_soft_map(maps[k], f"{pred.where}: soft map of class {opt.classes[k]}")
+            drawn, dropped = boundaries[k], None
             # Remove predictions inside the class, farther from its boundary than the tolerance
             if labels is not None and opt.interior != "keep" and drawn.any():
                 is_class = np.equal(labels, opt.class_labels[k])

@@ -86,6 +86,12 @@ def test_folders_and_means(folders):
     assert [r.image_id for r in run.records] == ["a", "b"]
 
 
+def test_maps_that_are_no_probabilities_are_named(folders):
+    np.save(folders[0] / "a.npy", 9 * np.load(folders[0] / "a.npy") - 4)
+    with pytest.raises(DataError, match=r"a\.npy: soft map of class cat: values from -4.*sigmoid"):
+        evaluated(*folders)
+
+
 def test_every_form_on_disk_gives_the_same(folders, tmp_path):
     want = evaluated(*folders)
     per_class, as_labels, as_mat = tmp_path / "classes", tmp_path / "labels", tmp_path / "mat"
