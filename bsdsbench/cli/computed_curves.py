@@ -438,11 +438,11 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
             # Comparing the curve with itself gives its area and, in `covariance`, the variance of
             # the area. Warnings of the labels were given when the curve was computed.
             with warnings.catch_warnings(action="ignore", category=InputWarning):
-                roc = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
-            half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
-            low = max(roc.auc - half_width, 0.0)
-            high = min(roc.auc + half_width, 1.0)
-            area_rows.append([name, Estimate(roc.auc, low, high)])  # with its interval
+                alone = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
+            half_width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])  # 95 %
+            low = max(alone.auc - half_width, 0.0)
+            high = min(alone.auc + half_width, 1.0)
+            area_rows.append([name, Estimate(alone.auc, low, high)])  # with its interval
             if high < 0.5:
                 fix = "negate the scores (distances?), or exchange the labels"
                 say(f"{name}: most negatives have a higher score than positives: {fix}")

@@ -333,7 +333,7 @@ def protocol_from(
         # ["max_dist=0.01", "depth.crop=1"] gives {"max_dist": 0.01, "options": {"depth": {"crop":
         # 1}}}: options of metrics are nested. A field that is set twice is refused here
         changes = parse_overrides(overrides)
-        registry.refuse_options_without_metric(changes, metrics)
+        registry.refuse_options_without_metric(changes, metrics)  # "crop" for "depth.crop"
         if "max_dist" in changes and changes.get("max_dist_px") is not None:
             raise click.UsageError("give --max-dist or --max-dist-px, not both")
         if options.thresholds:

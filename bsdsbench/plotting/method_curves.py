@@ -130,11 +130,11 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
     Curves are interpolated linearly. Points at which x is smaller than before are left out. Where a
-    curve is vertical, as precision is that falls at equal recall, its y is that of the first of the
-    points in order of x: of recall, the one with the highest threshold. The mean is computed at
-    every x at which at least one curve has a point and that lies between the ends of all curves.
-    The band is the range of y (RANGE), or the mean plus and minus one sample standard deviation
-    (SD) or standard error (SE).
+    curve is vertical, with several points at one x, its y is that of the first of them in order of
+    x; if x is recall, this is the point with the highest threshold. The mean is computed at every x
+    at which at least one curve has a point and that lies between the ends of all curves. The band
+    is the range of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or
+    standard error (SE).
     """
     # Let x rise: reverse curves that come with falling x (recall, by rising threshold)
     curves = [curve[:, ::-1] if curve[0, 0] > curve[0, -1] else curve for curve in curves]
