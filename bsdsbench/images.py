@@ -92,6 +92,7 @@ class ImageParts:
             elif name in self.tuple_parts:  # such as one map for each annotator
                 maps = []
                 for k, array in enumerate(given_list(value, label, "a list"), 1):
+                    # An error about its values names the annotator, such as "ground truth 2"
                     maps.append(_check_part(name, array, label, map_label=f"ground truth {k}"))
                 parts[name] = tuple(maps)
             else:
@@ -123,8 +124,8 @@ class ImageParts:
         for name, value in parts.items():
             if name in ("lines", "photo"):  # a photo may have another size
                 continue
-            # A part of `tuple_parts` is a tuple of maps, such as one for each annotator
-            for array in value if name in self.tuple_parts else (value,):
+            maps = value if name in self.tuple_parts else (value,)  # one map, or a tuple of maps
+            for array in maps:
                 rows, cols = array.shape[-2:]
                 if name == "ucm2":  # (2 H + 1, 2 W + 1)
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
@@ -177,7 +178,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     `label` names the array in error messages, and `map_label` in those about non-binary values.
     Raises DataError for a wrong type, shape or value.
     """
-    array = given_array(value, label)
+    array = given_array(value, label)  # converts lists and tensors
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:
@@ -244,9 +245,12 @@ class Prediction(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
-        """Create a prediction with one of soft, ucm2, segs, classes, depth, or raise DataError."""
+        """Create a prediction from its `parts`, the maps that the class describes.
+
+        Raises DataError unless exactly one of soft, ucm2, segs, classes and depth is given. The
+        other parts, `angles` and `lines`, may come beside a soft map.
+        """
         super().__init__(image_id, path, evidence, **parts)
-        # Beside one of these, a soft map may come with `angles` or `lines`
         if len(self.parts.keys() & set(_FORMS)) != 1:
             present = ", ".join(self.parts) or "nothing"
             raise DataError(f"Prediction: has {present}, expected one of {', '.join(_FORMS)}")

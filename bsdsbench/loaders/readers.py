@@ -341,7 +341,7 @@ def read_truth(
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
     arrays = pictures.read_arrays(path, palette, what=kind, read=read)  # variable -> array
     with errors_naming(path, kind):
-        # `parts` are arguments of GroundTruth, such as "mask", "labels" or "valid"
+        # `parts` are arguments of GroundTruth, as the fields of a MaskRead are: mask, valid ..
         if kind in READERS:
             _, parse_annotated = READERS[kind]  # the parsers of predictions and of ground truth
             parts = parse_annotated(arrays, path)

@@ -340,7 +340,7 @@ class Protocol:
         if isinstance(protocol, Protocol):
             return protocol
         if protocol is None or (isinstance(protocol, str) and protocol in preset_names()):
-            return _preset(protocol or "bsds500")
+            return cls.preset(protocol or "bsds500")
         if not is_path(protocol):
             expected = "a Protocol, the name of a preset or a .toml file"
             raise ProtocolError(f"protocol {kind_of_value(protocol)}: expected {expected}")
