@@ -68,7 +68,7 @@ def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> i
     from bsdsbench.results.score_tables import left_out_notes
 
     evaluation = bb.Evaluation.load(args.run).with_groups(**option_values(args.grouping))
-    # "statistical": fail only for a significant drop. "common": compare the images of both alone
+    # "statistical": fail only for a significant drop. "common": compare the images that both have
     options = option_values(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     is_quiet = click.get_current_context().params["quiet"]  # every command has --quiet
     if args.update:

@@ -88,7 +88,7 @@ def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.results.given_runs import as_runs
 
-    if args.history:  # the same runs at several dates
+    if args.history:  # runs over time
         return _show_history(args)
     require_runs_or_methods(args.runs, args.methods.method)
     if args.methods.method:
