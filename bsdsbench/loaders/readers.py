@@ -409,6 +409,8 @@ def _read_annotators(
                 crack = pictures.find_crack_mask(arrays)
                 cell = arrays["groundTruth"]
                 drawings = cell if isinstance(cell, list) else [cell]
+                # [] stands for an annotator of other images who did not draw in this one
+                drawings = [drawing for drawing in drawings if not _is_empty(drawing)]
             else:
                 expected = "groundTruth or one array (H, W), (A, H, W)"
                 array = pictures.require_one_array(arrays, path, expected)
@@ -456,10 +458,14 @@ def parse_annotation(
     None), evidence (statistics of the map's values) and labels (the regions, or None).
 
     Without Boundaries, the mask has the boundaries of the regions. Raises FaultError if both maps
-    are missing, or if `options` invert or threshold a drawing without Boundaries.
+    are missing (or [], as MATLAB writes a missing map), or if `options` invert or threshold a
+    drawing without Boundaries.
     """
     fields = drawing if isinstance(drawing, dict) else {}
-    drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
+    drawn, labels = (
+        None if _is_empty(fields.get(name)) else fields[name]
+        for name in ("Boundaries", "Segmentation")
+    )
     if drawn is None and labels is None:
         has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
         if "Boundaries" in fields or "Segmentation" in fields:  # but its value is None
@@ -468,7 +474,7 @@ def parse_annotation(
     if drawn is not None:
         plane = pictures.to_plane(drawn, what)  # (H, W)
         annotation = options.mask(plane, what, file, is_logical)  # thresholds and inverts it
-        drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
+        drawn_regions = None if labels is None else _to_labels(labels)
         # Arrays of MATLAB are contiguous along columns, but counting is faster along rows
         boundaries = np.ascontiguousarray(annotation.mask)
         return annotation._replace(mask=boundaries, labels=drawn_regions)
@@ -482,6 +488,11 @@ def parse_annotation(
     # The evidence counts the map, and has no statistics of gray values, as labels are none
     evidence = Evidence(maps=1, file=file)
     return MaskRead(mask=seg2bdry(regions), valid=None, evidence=evidence, labels=regions)
+
+
+def _is_empty(value: object) -> bool:
+    """Return True for an array without values, MATLAB's [], and for None."""
+    return value is None or (isinstance(value, np.ndarray) and value.size == 0)
 
 
 def join_annotations(

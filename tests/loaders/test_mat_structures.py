@@ -129,6 +129,17 @@ def test_an_empty_segmentation_is_none(tmp_path, empty, several):
     assert len(caught.value.problems) == 1
 
 
+def test_what_is_missing_in_one_annotation_is_not_read(tmp_path):
+    """As in files of several images with different numbers of annotators."""
+    regions, none = np.where(MASK, 2, 1).astype(np.uint16), np.zeros((0, 0))
+    drawn = cell({"Boundaries": none, "Segmentation": regions}, {"Boundaries": OUTLINE}, None)
+    drawn[0, 2] = none
+    path = saved(tmp_path / "a.mat", groundTruth=drawn)
+    np.testing.assert_array_equal(load_ground_truth(path).boundaries, [seg2bdry(regions), OUTLINE])
+    with pytest.raises(DataError, match="no annotators"):
+        load_ground_truth(saved(path, groundTruth=drawn[:, 2:]))
+
+
 def test_the_instances_of_hover_net_are_its_inst_map(tmp_path):
     beside = {"inst_type": np.ones((2, 1)), "inst_centroid": np.ones((2, 2)), "inst_uid": [[1, 2]]}
     path = saved(tmp_path / "a.mat", inst_map=CELLS.astype(float), type_map=CELLS > 0, **beside)
