@@ -504,9 +504,10 @@ def _select_files(
     """
     groups = groups_by_rule[arrangement]
     known = other_ids if wanted is None else wanted
-    left_over: list[_File] = []  # files without an image, and without a file of this name opposite
+    # Files of no known image, whose name (the last of `parts`) no file of the other side has
+    left_over: list[_File] = []
     paths: Files = {}
-    endings_by_id: dict[str, list[_Ending]] = {}  # of images with several files
+    endings_by_id: dict[str, list[_Ending]] = {}  # what distinguishes the files of an image
     for image_id, files in sorted(groups.items()):
         if image_id not in known:
             left_over += [file for file in files if file.parts[-1] not in other_names]
@@ -517,14 +518,14 @@ def _select_files(
                 endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in files]
     ambiguous = set[str]()
     for file in left_over:
-        ambiguous |= _possible_owners(file, groups_by_rule, arrangement)
+        ambiguous |= _possible_owners(file, groups_by_rule.keys(), arrangement)
     ambiguous = ambiguous.intersection(known, paths)
-    # The numbers in ID_1, ID_2 ..; annotators are numbered from 0 or 1, and frames from anywhere
+    # The numbers in ID_1, ID_2 .. (-1: none). Annotators start at 0 or 1, and frames anywhere
     numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
     start_above_1 = min(numbers, default=0) > 1
     for image_id, endings in endings_by_id.items():
         look_like_frames = start_above_1 or any(ending.has_leading_zeros for ending in endings)
-        # All files have the same `series`, and not (), which stands for none
+        # Files of a series differ only in a number or a name, and have equal `series`; () is none
         is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
         if not is_series or (may_be_frames and look_like_frames):
             ambiguous.add(image_id)
