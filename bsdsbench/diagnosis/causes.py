@@ -85,8 +85,7 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
     f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max()
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]  # by ascending recall
-    # RECALL_LEVELS are 0, 0.01, ..., 1: the sum over them of the largest precision at this or a
-    # higher recall, times 0.01
+    # Sum over 0, 0.01 ... 1 (RECALL_LEVELS) of the best precision at this or a higher recall, / 100
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     rules = [  # (score, description of the rule, programs that use it, value)
         ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
@@ -190,9 +189,7 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         has_named_parts = any(parts)  # the part "" is the metric as a whole
         labels = [Field("score", "Score"), Field("rule", "Rule")]
         labels += [Field("part", "Curve")] if has_named_parts else []
-        run_columns = []
-        for k, run in enumerate(runs, 1):
-            run_columns.append(Field(f"run_{k}", heading=run.name, format=".4f"))
+        run_columns = [Field(f"run_{k}", run.name, format=".4f") for k, run in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
         for score, descriptions in (("AP", AP_RULES), ("ODS", ODS_RULES)):
             for (rule, description), part in product(descriptions.items(), parts):
@@ -302,7 +299,7 @@ class CountingChange:
             return gt.replace(**{name: gt.parts[name][:1] for name in names})
         if self.annotators == "union":
             union = np.logical_or.reduce(gt.boundaries)
-            # The union of boundaries has no regions: None removes those of the annotators
+            # None removes the annotators' regions, which have no union
             return gt.replace(boundaries=(union,), segmentations=None)
         return gt
 
@@ -337,9 +334,9 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
     annotation instead of all. Some may be what a run does already; the caller leaves these out.
 
-    Each has a kind (the changed option), a label, the programs that count so (`who`, HOME_MADE if
-    only scripts of single users do), and `changes`, a tuple of dicts with the changed fields of the
-    protocol. `in_use` yields such values and programs from a list in this package.
+    Each has a kind (the changed option), a label, the programs that count so (HOME_MADE if only
+    scripts of users do), and a tuple of dicts with the changed fields of the protocol. `in_use`
+    yields the values and programs that are known.
     """
     if metric.options:
         for name, value, who in in_use(metric.options, metric.name):
@@ -430,8 +427,6 @@ def many_to_one_counts(
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of a run's images that are listed by a known data set or a split file.
 
-    Known data sets are those in a list of this package (`shipped_sets`).
-
     ids : the ids of the run's images
     place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are searched
         for in this folder and in its two parent folders
@@ -439,7 +434,7 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     Returns {description of the subset: ascending indices of its images in `ids`, int64 (n,)}. A
     subset is left out if it is empty, contains all images, or equals an earlier one.
     """
-    # Name of a data set or split -> the ids of its images
+    # Name of a data set (in a list of this package) or split -> the ids of its images
     known_sets = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():

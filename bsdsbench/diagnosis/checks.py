@@ -213,10 +213,9 @@ class Examination:
     def read_image(self, image_id: str, measure: bool) -> None:
         """Read the files of an image as `evaluate` does, and look for problems of this image.
 
-        The image is added to `images`, which has all that could be read, and to `sound`, from which
-        checks remove it once they report an error of it. If the sizes of prediction and ground
-        truth fit, it is also added to `records`. If it cannot be read, only its error is added to
-        `unread`.
+        The image is added to `images` and to `sound`, from which checks remove it once they report
+        an error of it, and to `records` if the sizes of prediction and ground truth fit. If it
+        cannot be read, only its error is added to `unread`.
 
         If `measure` is True and the sizes fit, the image is also counted, which adds it to
         `measured`, and its file to the `symptoms` that it shows; or, if the metric raises
@@ -254,7 +253,7 @@ class Examination:
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:  # boundary
-            # False if sizes differ, for any reason, or if the map or the ground truth is constant
+            # False if sizes differ, or if the map or the ground truth is constant
             is_comparable = self._measure_boundaries(image, pred, gt, measure)
             measure = measure and is_comparable
         if measure and fits:
@@ -296,8 +295,7 @@ class Examination:
             image.codes.add("few-values")
         if not maps.is_comparable:  # other sizes, or one of the two is constant
             return False
-        # `check_fit` compares the thumbnails of different images to find exchanged maps. The
-        # orientation is the flip with which they fit, such as "upside down", or "" without one
+        # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
         small_pred, small_truth = fit.thumbnail(maps.soft), fit.thumbnail(maps.truth)
         image.orientation = fit.best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
@@ -475,8 +473,7 @@ def check_values(examination: Examination) -> None:
 
     Most problems concern single images. They were found when the images were read, and are listed
     in the `codes` of an image. Once an error of an image is reported, its other problems are not.
-    So sizes come first, then the annotations, and the values of the map last: each makes the
-    following ones meaningless.
+    So sizes come first, then annotations, and values last.
 
     Two problems concern the whole set:
 
@@ -515,14 +512,11 @@ def check_fit(examination: Examination) -> None:
     - "exchanged": the map fits the ground truth of another image better, probably because two maps
       were saved under each other's names; the message names one such pair of images as an example
 
-    The last two are reported by `report_images`, "inverted" by `report_remedy`, which first tries
-    the remedy. As these are errors, both remove the images from `examination.sound`, so that a map
-    with one of them is not tested for the later ones.
+    `report_remedy` tries the remedy before it reports a problem. As these are errors, reporting
+    removes the images from `examination.sound`: they are not tested for the later ones.
     """
-    dark = []
-    for image in examination.sound:
-        if image.maps and fit.has_dark_boundaries(image.maps.soft, image.maps.truth):
-            dark.append(image)
+    sound = examination.sound
+    dark = [i for i in sound if i.maps and fit.has_dark_boundaries(i.maps.soft, i.maps.truth)]
     fix = Setting("invert", not examination.protocol.invert)
     inverting = examination.protocol.replace(invert=fix.value)
     examination.report_remedy("inverted", dark, inverting, fix=(fix,))
@@ -530,15 +524,12 @@ def check_fit(examination: Examination) -> None:
     for orientation in sorted(orientations):
         turned = [image for image in examination.sound if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
-    thumbnails = [
-        fit.Thumbnails(image.image_id, *image.thumbnails)
-        for image in examination.sound
-        if image.thumbnails
-    ]
+    sound = examination.sound  # without the images of the problems reported so far
+    thumbnails = [fit.Thumbnails(i.image_id, *i.thumbnails) for i in sound if i.thumbnails]
     # Id of an image -> id of the image whose ground truth its map fits better
     other_of_image = dict(fit.find_swaps(thumbnails))
     a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message
-    exchanged = [image for image in examination.sound if image.image_id in other_of_image]
+    exchanged = [image for image in sound if image.image_id in other_of_image]
     examination.report_images("exchanged", exchanged, a=a, b=b)
 
 

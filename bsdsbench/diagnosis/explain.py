@@ -265,9 +265,9 @@ def _pair_nearest(
 class Search:
     """A search for the settings under which a run's scores equal the targets.
 
-    A setting, or change, is a `CountingChange`: another way to count images, such as another
-    tolerance. Because counting all images takes long, a setting is first tried on 2, 6 and 25
-    images, from which its scores are estimated, and those nearest to the targets come first.
+    A setting (`CountingChange`) is another way to count images, such as another tolerance. Because
+    counting all images takes long, it is first tried on 2, 6 and 25 images, from which its scores
+    are estimated, and those nearest to the targets come first.
 
     - run_counts: the run's counts of each image, in the order of `ids`
     - run_scores: column key -> score of the run
@@ -355,9 +355,8 @@ class Search:
             the targets and the new one does not
         kind : "as it is", "reading" (the same counts by another rule or column), "images" (a
             subset of the images) or "setting" (images counted in another way)
-        fields : further fields of `Trial`: `who` makes the change ("": unknown), `n_causes`, the
-            number of changes (1 by default), and, if the scores are not exact but estimated from
-            some images, exact=False and `n_images`
+        fields : further fields of `Trial`: `who` makes the change, `n_causes` (1 by default), and
+            exact=False and `n_images` if the scores are estimated from some images
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -433,10 +432,9 @@ class Search:
         # Some AP rules need the point at threshold 0, where every pixel is predicted. Some metrics
         # can add it from their counts; `whole_curve` leaves the curves of others unchanged
         curve_from_0 = whole_curve(self.metric, run_curve, stack)
-        # Counts of matched boundaries do not suffice: the point is counted from the ground truth.
-        # This is slow, so it is only done for the run's own settings, if the files are there and
-        # an AP was published (is a target). Thresholds from 1 on are numbers of the levels of
-        # segmentations, which have no such point
+        # Counts of matched boundaries do not suffice. The point is then counted from the ground
+        # truth, which is slow: only for the run's own settings, if AP is a target. Thresholds from
+        # 1 on are numbers of levels of segmentations, without such a point
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
         lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
         is_needed = "ap" in self.targets and setting is NO_CHANGE
@@ -456,9 +454,8 @@ class Search:
         other setting has a gap within half a unit of the last decimal. A setting is dropped if an
         image cannot be counted under it, or if it changes no target's score on all images.
 
-        The scores under each setting are stored by `record_trial` (and so replace those estimated
-        from fewer images), which returns the gap. `self.reached` says if a trial reaches the
-        targets. Settings for which time ran out are added to `not_tried`.
+        `record_trial` stores the scores under each setting, in place of those from fewer images,
+        and returns the gap. Settings for which time ran out are added to `not_tried`.
 
         Returns {label of a setting: its last gap}.
         """
@@ -540,8 +537,8 @@ class Search:
             # `seconds_left` is negative after the time limit
             if cannot_count or self.seconds_left < -MAX_OVERTIME * self.seconds:
                 return
-            # Check once that the files are still those of the run, which raises DataError if not:
-            # a difference in scores due to other maps would be attributed to the setting
+            # Check once that the files are still those of the run (or raise DataError): otherwise,
+            # the effect of other maps would be attributed to the setting
             if k not in self.unchanged:
                 sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
                 self.unchanged.add(k)

@@ -46,8 +46,7 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
         return codes
     if _jpeg_ratio(maps.soft) > JPEG_RATIO:
         codes.add("jpeg")
-    # The share of strong pixels in 2 x 2 squares: above 0.8 (THICK) for raw maps, below 0.6 (THIN)
-    # for thinned ones
+    # The share of strong pixels in 2 x 2 squares: raw maps are above 0.8, thinned ones below 0.6
     thickness = sanity.thickness(maps.soft)
     takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
     if takes_raw_maps and thickness < THIN:

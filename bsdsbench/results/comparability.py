@@ -208,10 +208,8 @@ def _truth_differences(
         truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        if all(truths):
-            differ = truths[0] != truths[1]
-        else:  # unknown in a run: do the numbers of annotated pixels differ?
-            differ = not _same_totals(record_a, record_b)
+        # If they are unknown, compare the numbers of annotated pixels
+        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
         if differ:  # `Difference.line` names only the image, so that texts "" do no harm
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return

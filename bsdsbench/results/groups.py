@@ -88,8 +88,8 @@ def group_rows(
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(value, label) for value in raw_values]  # float, text or None
-            # If all others are numbers, words such as "NA" mean that a number is missing. Numbers
-            # may be text, as in a file, but without leading zeros (_NUMBER)
+            # Words such as "NA" mean a missing number if all others are numbers. These may be text
+            # that _NUMBER matches, which "007" is not
             without_words = [None if value in _MISSING_WORDS else value for value in values]
             known = [value for value in without_words if value is not None]
             are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]

@@ -290,15 +290,12 @@ def _values_to_show(
         # A metric has columns for the scores of a run, of an image, and of a part. A choice by
         # `usual` is one of the scores of a run, which an image may have too
         run_columns, image_columns = definition.columns_of(values_by_key), definition.image_columns
+        columns = image_columns if usual is None else run_columns
         if part:
             columns = definition.part_columns
-        else:
-            columns = image_columns if usual is None else run_columns
         if asked is not None:  # any column of the metric can be asked for
             columns = (*columns, *run_columns, *image_columns)
-        column_of_key = {}
-        for column in columns:  # of two with the same key, that of an image is last and counts
-            column_of_key[column.key] = column
+        column_of_key = {column.key: column for column in columns}  # of equal keys, the last
         prefix = f"{metric}.{part}." if part else f"{metric}."
         for key, column in column_of_key.items():
             is_usual = usual is None or key in usual

@@ -146,7 +146,7 @@ def official_run(path: Path) -> RunArguments:
         printed = next(iter(counts.values())).thresholds
     grid = _even_grid(printed)  # the exact values of thresholds that are evenly spaced
     protocol = Protocol(name=UNSTATED_GRID)
-    # Numbers of levels and a single threshold 0, for masks, are no thresholds of a protocol
+    # Thresholds of a protocol ascend in [0, 1], and one or more are above 0
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
     records: list[ImageRecord] = []
@@ -157,8 +157,8 @@ def official_run(path: Path) -> RunArguments:
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
         by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
         records.append(ImageRecord(image_id, (0, 0), by_metric))
-    # Warn if files of several runs seem to be mixed
-    _check_summary(tables, grid, [image_counts.matches for image_counts in counts.values()])
+    matches = [image_counts.matches for image_counts in counts.values()]
+    _check_summary(tables, grid, matches)  # warns if files of several runs seem to be mixed
     if not counts:
         # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:

@@ -366,8 +366,7 @@ def score_tables(
     tables = []
     for name in metric_names:
         metric = registry.get(name)
-        # A table of the overall scores, with the runs that have the metric and then other rows
-        its_runs, rows = [], []
+        its_runs, rows = [], []  # of the runs that have the metric, then others
         for run in runs:
             if name in run.metrics:
                 its_runs.append(run)
@@ -386,8 +385,7 @@ def score_tables(
                 number_lines.append(f"{row.name}: {', '.join(numbers)}.")
         table.notes = [*table.notes, *number_lines, *common_notes]
         tables_of_metric = [_add_times(table, its_runs)]
-        # A table of the scores of parts, such as classes
-        parts = _part_rows(metric, its_runs, is_single)
+        parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
         if parts:
             labels = [PART] if is_single else [PART, METHOD]
             table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
@@ -536,8 +534,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     for its scores (some metrics have one for each part), or if the metric has no columns for parts
     (`Metric.part_columns`). An ODS at the first or last threshold gets the mark "grid end".
     """
-    # One column stands for all, as the overall table has either all scores of a part or none
-    part_key = ""  # the first score of a part, such as "dice"; "" if parts have no columns
+    part_key = ""  # a score that stands for all of a part, such as "dice"; "" if there is none
     for column in metric.part_columns:
         if column.score:
             part_key = column.key

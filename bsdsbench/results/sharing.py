@@ -104,8 +104,8 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(text, np.uint8), **arrays}
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    # The zip archive ends with a comment: a mark, and the hash of all bytes before the mark. It is
-    # written with a placeholder of equal length first, because its length is stored before it
+    # The archive ends with a comment: a mark, and the hash of all bytes before it. They include the
+    # length of the comment, hence the placeholder of equal length
     placeholder = _MARK + b"0" * 32
     data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
     write_atomic(target, data + _MARK + digest(data).encode())
@@ -212,7 +212,6 @@ def download_shared_run(address: str) -> Path:
         read_shared_run(path)
     except FileFormatError as error:
         path.unlink()
-        # With the address in place of the file, which precedes ": "
         raise DataError(f"{show(url)}: {str(error).partition(': ')[2]}") from None
     if stored_hash is None:
         write_atomic(hash_file, hashlib.sha256(path.read_bytes()).hexdigest())

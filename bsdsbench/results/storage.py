@@ -575,8 +575,7 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
     for key, stored in arrays.items():
         metric_name, _, name = key.partition(".")
         metric = registry.get(metric_name)
-        # Only for its checks: `Counts` raises for values that no counts can have. It converts the
-        # array to int64 or float64
+        # For the checks of `Counts`, which also converts to int64 or float64
         array = Counts(**{name: stored})[name]
         if name in metric.shared and (array == array[:1]).all():
             array = np.broadcast_to(array[:1].copy(), array.shape)

@@ -149,14 +149,12 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
     `truth` (H, W) is the number of annotators that marked each pixel. Both are reduced to means of
-    small blocks, and "on" is the mean of the map over blocks with a mark, "off" that over the
-    others. The map is much darker in either of two cases:
+    small blocks. "On" is the mean of the map over the blocks with a mark, "off" that over all
+    others; False if either are missing. The map is much darker in two cases:
 
-    - It is an inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off.
-    - It has distances to the boundaries: its mean exceeds 0.1, and on is less than half of off. The
-      limit of 0.1 excludes thin lines, which lie off if they just miss the annotated ones.
-
-    The result is False if no block or every block has a mark.
+    - inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off
+    - map of distances to the boundaries: its mean exceeds 0.1, and on is less than half of off. The
+      limit of 0.1 excludes thin lines, which may lie off as they just miss the annotated ones
     """
     brightness = _block_means(soft)
     is_marked = _block_means(truth) > 0
@@ -222,8 +220,7 @@ def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
     """Smooth an (H, W) map along both axes, repeating the values at the border beyond it.
 
     Each window (size, step) in turn replaces a value by the sum of `size` values that are `step`
-    apart: four windows (2, 1) give the weights 1, 4, 6, 4, 1. The result is divided by the sum of
-    all weights only once, at the end, for speed.
+    apart: four windows (2, 1) give the weights 1, 4, 6, 4, 1. Division by their sum comes last.
     """
     sizes, steps = np.transpose(windows)
     total_weight = int(sizes.prod())

@@ -85,9 +85,7 @@ class Look(NamedTuple):
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     """Prepare one image for the checks for mistakes such as inverted maps (`first_look`)."""
     soft = truth = np.zeros((0, 0))
-    # "ucm2" is an ultrametric contour map of twice the size, whose boundary map has the usual size.
-    # A soft map of a run that has masks and no boundaries shows objects instead of boundaries, and
-    # is left out: the checks of `soft` are for boundaries
+    # Beside masks without boundaries, a soft map shows objects, and `soft` is for boundaries
     is_of_objects = "mask" in gt.parts and not gt.boundaries
     if pred.kind in ("soft", "ucm2") and not is_of_objects:
         soft = unit(pred.boundary_map())  # floats in [0, 1]
@@ -114,7 +112,8 @@ def find_symptoms(
     - "inverted": the map is darker on the ground-truth mask than elsewhere
     - "outside": nearly all that is annotated is void, that is, excluded from the score
     - "volume": the maps of the image are probably slices of a volume
-    - "void": a region of the ground truth is probably void, as its label is white
+    - "void": a region of the ground truth is probably void, as its label is white or negative
+    - "resized": labels of the ground truth were probably stored as JPEG
     - those of each metric's own `symptoms`
 
     areas: thumbnails of map and truth (`area_thumbnails`). With None, "turned" is not looked for.

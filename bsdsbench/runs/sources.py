@@ -134,8 +134,7 @@ class FileItem:
         given. If the image has no file of a prediction, the prediction is an empty map. If
         annotators are scored (`kind` is ""), it is None. `read` returns the bytes of a file.
         """
-        # What the group's metrics expect in files, and how they interpret the values
-        files, readings = group.files, group.readings
+        files, readings = group.files, group.readings  # expected content, meaning of the values
         gt_kind = group.metrics[0].gt_kind
         gt = readers.read_truth(self.pair, gt_kind, readings.gt, files.instances, read)
         if self.photo is not None:
@@ -145,8 +144,7 @@ class FileItem:
             gt = gt.replace(valid=readers.read_field_of_view(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
-        # Only for an image without a prediction: the number of its empty maps, one per class if the
-        # metric reads a file per class (`files.classes` are their names)
+        # Of an empty prediction: one map per class if a prediction has a file for each class
         n_maps = len(files.classes) or self.n_maps
         pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
@@ -235,15 +233,14 @@ def _pair_files(
     for matched in pairs:
         image_id = matched.image_id
         has_pred = len(matched.pred_paths) > 0
-        instances = []
-        for gt_path in matched.gt_paths if group.files.instances else ():
-            instances.append(find_instances_file(gt_path))  # None if there is none
+        # Label maps beside which there may be a map of instances
+        gt_paths = matched.gt_paths if group.files.instances else ()
         item = FileItem(
             image_id=image_id,
             pair=matched,
             kind=kind,
             photo=photos.get(image_id),
-            instances=tuple(filter(None, instances)),
+            instances=tuple(filter(None, map(find_instances_file, gt_paths))),
             form="" if has_pred else "none",
             n_maps=1 if has_pred else n_maps,
             valid=views.get(image_id),
@@ -296,8 +293,7 @@ def run_of_folders(
     places = {}  # absolute paths of the folders
     for role, folder in folders.items():
         if folder is not None:
-            # In the provenance as the caller gave it, which may be relative; in `places` absolute
-            fields[role] = show(folder)
+            fields[role] = show(folder)  # as the caller gave it, which may be a relative path
             path = str(Path(folder).resolve())
             if show(path) == path:  # `show` would replace unprintable characters: not stored
                 places[role] = path
@@ -306,14 +302,13 @@ def run_of_folders(
         pred_files[item.image_id] = item.pair.pred_paths
         gt_files[item.image_id] = item.pair.gt_paths
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")  # the ids of all shards
-    is_shard = plan.shard != (1, 1)
     provenance = Provenance(
         **fields,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
         no_prediction=absent,
         pred_layout=Layout.of_files(pred_files),  # the number and names of the files per image
         gt_layout=Layout.of_files(gt_files),
-        truth=_hash_ground_truth(items) if is_shard else None,  # slow, and only for `merge`
+        truth=None if plan.shard == (1, 1) else _hash_ground_truth(items),  # (1, 1): no shard
     )
     name = "human"
     if pred is not None:
@@ -381,8 +376,7 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read the prediction and ground truth of an image, as `self.metric` reads them.
 
-        protocol: has settings for reading, such as whether maps are inverted. They decide how
-            `self.metric` interprets the values (its `MetricGroup`).
+        protocol: has settings for reading, such as whether maps are inverted.
         read: returns the bytes of a file.
 
         Raises DataError if a file cannot be read, or if the image has only annotators, which are

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from threading import Lock
 from typing import Any, Unpack
 
@@ -171,10 +172,8 @@ class StreamingEvaluator:
         """
         if not isinstance(other, StreamingEvaluator):
             raise MergeError(f"merge: {kind_of_value(other)}, expected a StreamingEvaluator")
-        settings = []
-        for plan in (self._plan, other._plan):
-            settings.append((plan.protocol, plan.metrics, plan.errors, plan.pred_kind))
-        if settings[0] != settings[1]:
+        compared = attrgetter("protocol", "metrics", "errors", "pred_kind")
+        if compared(self._plan) != compared(other._plan):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):
