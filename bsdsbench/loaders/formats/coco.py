@@ -240,10 +240,10 @@ class CocoItems:
             value = self._value_in_map(segment, number, is_truth)  # class * DIVISOR + instance
             is_crowd = is_truth and value > no_segment  # a crowd has an instance of the last class
             if is_crowd:
-                # In panopticapi, predicted segments of category k are not punished in a crowd of k,
-                # but only in the last one of the image. It keeps the value for the crowd of k, with
-                # the instance DIVISOR - k. The earlier ones get a common value, with the instance
-                # DIVISOR - k - n_categories, which is the crowd of no category
+                # In panopticapi, predicted segments of category k are not punished in a crowd of k.
+                # Of several crowds of k in an image, only the last counts as such. It keeps the
+                # instance DIVISOR - k. Earlier ones get DIVISOR - k - n_categories, all the same,
+                # which is the crowd of no category
                 label_map[label_map == value] = value - n_categories
             label_map[ids == segment["id"]] = value
         return label_map

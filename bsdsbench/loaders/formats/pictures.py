@@ -244,9 +244,9 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
     - RGB, and images with alpha: the gray channel as uint8
     - an index into a palette at each pixel: uint8. The result has the gray colours for
-      Palette.COLOURS, and the indices for Palette.INDICES. Palette.MASK means the colours if all
-      that are used are black and white, or if they are more than _FEW_GRAYS grays, which is a
-      gray picture; otherwise the indices.
+      Palette.COLOURS, and the indices for Palette.INDICES. Palette.MASK means the colours if those
+      in use are black and white, or more than _FEW_GRAYS (16) grays, which make a gray picture;
+      otherwise the indices.
 
     Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
     files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
@@ -254,18 +254,19 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     header = open_image(data)
     _check_mode(header)
     mode = header.mode
-    is_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
+    is_lossy_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
     # A TIFF may be compressed as JPEG
     is_jpeg = header.format == "JPEG" or header.info.get("compression") == "jpeg"
-    if palette is Palette.INDICES and (is_webp or is_jpeg):
-        lossy = "lossy WebP" if is_webp else "JPEG"
+    if palette is Palette.INDICES and (is_lossy_webp or is_jpeg):
+        lossy = "lossy WebP" if is_lossy_webp else "JPEG"
         raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
     few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of 2 or 4 bits of gray
     if palette is Palette.INDICES and few_bits:
         step = {"2": 85, "4": 17}[few_bits[1]]  # 255 / 3 and 255 / 15: label 1 becomes 85 or 17
         has = f"has gray of {few_bits[1]} bits, whose labels may be 0, 1 .. or 0, {step} .."
         raise FaultError(f"{has}, expected 8 or 16 bits")
-    # Pillow's modes: "P" has a palette, "I" integers of 32 bits. None keeps the stored mode
+    # The mode to decode to. "P" gives the indices into a palette, "I" integers of 32 bits, "RGB"
+    # colours, and None the stored mode
     target = mode if mode in ("P", "I") else None
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
@@ -296,7 +297,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
         raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
-    return np.ascontiguousarray(array[:, :, 0])
+    return np.ascontiguousarray(array[:, :, 0])  # one of the equal channels
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
