@@ -276,7 +276,7 @@ class CountingChange:
         except ProtocolError:
             return False
         if self.annotators != "all" or self.many_to_one:
-            return True  # a run always counts all annotators, and a pixel only once
+            return True  # a run counts all annotators, and matches pixels one-to-one
         if options_after != metric.options_of(protocol):
             return True
         # Compare the other fields by their signatures, which state what the scores depend on:

@@ -62,7 +62,8 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
         if not (score and score.part):  # the name of a class, such as "Road", is not lowercased
             name = name.lower().removeprefix(f"{BOUNDARY}.")
         number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
-        # A name with a dot is METRIC.SCORE of another metric, which may exceed 1
+        # A name with a dot is METRIC.SCORE, as "boundary." was removed: another metric's scores may
+        # exceed 1
         is_in_range = number and ("." in name or float(value) <= 1)
         if not name or not is_in_range or name in targets:
             raise DataError(

@@ -551,11 +551,12 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
 
     Evidence is a row of statistics of the pixel values, from which the meaning of the values was
     concluded. Returns one `Sides` per image: the evidence of its prediction and its ground truth.
+    The arrays are, for example, "gt_values" for the first metric, and "NAME:gt_values" for another.
     """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:  # "pred" and "gt"
         prefix = f"{metric}:{side}" if metric else side
-        # float (N, K) with the `Evidence.row` of N images, and (N,) with names of their files
+        # Floats (N, K), of each image K statistics, and (N,) with names of files
         rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
         by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
     return list(map(Sides, by_side["pred"], by_side["gt"]))

@@ -259,7 +259,7 @@ def _count_all(
     total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
     images, n_done = _CountedImages(), 0
-    looks = list[Look]()  # maps of the first LOOKS images, to be checked for mistakes
+    looks = list[Look]()  # maps of the first LOOKS images, which are checked once for mistakes
     # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
     stores = stored is not None  # then workers also return each record as bytes, to be stored
@@ -278,22 +278,22 @@ def _count_all(
                 outcome = count(call.item, call.plan, serialise=True)
             if outcome.error:
                 images.errors[image_id] = outcome.error
-            elif reused is not None:
+            elif reused is not None:  # files and settings are those of an earlier call
                 images.records.append(reused)
                 images.n_kept += 1
-            elif outcome.record is not None:
+            elif outcome.record is not None:  # newly counted
                 images.records.append(outcome.record)
                 if stored is not None:
-                    stored.add(outcome.record, outcome.data)
+                    stored.add(outcome.record, outcome.data)  # `data`: the record as bytes
             else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
-            if outcome.look:
+            if outcome.look:  # a call with `sanity_check` also returns the maps of its image
                 looks.append(outcome.look)
             if n_done == LOOKS:  # warn now, and not only after the last image
                 images.warned_inverted = _warn_of_first(looks, plan)
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
-    if n_done < LOOKS:  # not yet checked, as there are fewer images
+    if n_done < LOOKS:  # there are fewer images, which were not checked in the loop
         images.warned_inverted = _warn_of_first(looks, plan)
     return images
 
