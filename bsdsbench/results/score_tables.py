@@ -501,9 +501,10 @@ def _score_table(
         notes_on_row = []  # on means over only some images or classes
         for key, column in columns.items():
             cell = scores[key] = value_at(row.scores, column.key)
-            mark = row.marks.get(column.key)
+            mark = row.marks.get(column.key)  # "" prints nothing, but also says "not comparable"
             if mark is not None and isinstance(cell, int | float):
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            # The score with its confidence interval, if there is one
             cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
             for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
@@ -512,7 +513,7 @@ def _score_table(
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
         row_notes.append(notes_on_row)
         table_rows.append(cells)
-    line = late_starts_note(runs, metric.name) if ap_keys else ""
+    line = late_starts_note(runs, metric.name) if ap_keys else ""  # of curves, for their AP
     notes = [Note(f"{line}.", tuple(ap_keys), names_columns=True)] if line else []
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
@@ -522,7 +523,7 @@ def _score_table(
         notes=notes,
         row_notes=row_notes,
         n_labels=len(labels),
-        ranked_within=PART.key if has_parts else "",
+        ranked_within=PART.key if has_parts else "",  # the best run of each part is marked
     )
 
 

@@ -215,9 +215,9 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
     with one map per class. A Prediction has a map of one of these kinds already.
 
-    A map of classes (H, W) is binarised to a mask if the run compares masks (`readings`, which say
-    how the metrics interpret the values). Reading from a file has already binarised those of a
-    Prediction that was read.
+    `readings` say how the metrics interpret the values. If the run compares masks, a map of classes
+    (H, W) is binarised to a mask, unless it is that of a Prediction that was read from a file:
+    reading has binarised it already.
     """
     label = f"{image_id}: prediction"
     reading = readings.pred

@@ -270,7 +270,7 @@ def _find_mistaken_files(
     - CONSTANT: all of two or more predictions have one value everywhere, although their ground
       truth has not. Half of them are enough for soft maps; those that are all 0 are not counted,
       because some images have no boundary.
-    - SAME: LOOKS images have the same prediction but different ground truth.
+    - SAME: all of LOOKS (4) images have the same prediction but different ground truth.
     - SWAPPED: more than half of the masks and label maps fit the ground truth of another image. In
       place of ids, the result has texts "ID looks like OTHER_ID".
 
@@ -427,7 +427,7 @@ def evidence_of(
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strongest = float(soft.max(initial=0))
                 values |= Values.FAINT
-                if strongest in (1, 255):  # a map of 8 bits with 255 is not faint: these are 16
+                if strongest in (1, 255):  # 255 in 16 bits; 255 of 8 bits would not be faint
                     values |= Values.NARROW
             else:
                 values |= Values.STRONG
