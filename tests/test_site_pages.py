@@ -83,6 +83,7 @@ def test_every_public_name_is_in_the_api():
     assert public - constants - set(listed) == set()
 
 
+@pytest.mark.slow
 def test_no_docstring_of_the_api_has_a_substitution_that_sphinx_looks_for():
     """Such as |a - b|, which is to be abs(a - b)."""
     for path in sorted((DOCS.parent / "bsdsbench").rglob("*.py")):

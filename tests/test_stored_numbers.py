@@ -3,12 +3,9 @@
 import json
 import warnings
 
-import pytest
-
 from scripts import stored_numbers
 
 
-@pytest.mark.slow
 def test_no_stored_number_has_moved():
     old = json.loads(stored_numbers.STORED.read_text())
     with warnings.catch_warnings():

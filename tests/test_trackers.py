@@ -44,6 +44,7 @@ def test_tensorboard(logged, tmp_path):
         assert make_ndarray(event.tensor_proto) == pytest.approx(score)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_mlflow(logged, tmp_path, monkeypatch):
     for name, value in {

@@ -15,7 +15,7 @@ from tests.report.test_overlays import sized_runs
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NASTY = "<img src=x onerror=alert(1)> & \"b\" 'c'"
 
 

@@ -15,6 +15,7 @@ from tests.browser.conftest import DESKTOP, FEW_ROWS, PHONE
 SITE = os.environ.get("BSDSBENCH_SITE")
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.slow,
     pytest.mark.skipif(not SITE, reason="BSDSBENCH_SITE is not set: build the site first"),
 ]
 DOCS = Path(__file__).parents[2] / "docs"

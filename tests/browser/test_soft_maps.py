@@ -13,7 +13,7 @@ from tests.report.test_soft_pixels import numbers, soft_set
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("metric", ["pixel", "aiu", "saliency", "calibration"])

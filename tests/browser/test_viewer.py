@@ -16,7 +16,7 @@ from tests.helpers.serving import serving
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 COUNT = """canvases => canvases.map((canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

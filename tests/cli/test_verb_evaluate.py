@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_results_on_stdout(tiny, tmp_path):
     pred, gt = tiny

@@ -111,6 +111,7 @@ def covered(n_sets, cluster, seed=1, n_boot=400):
     return inside / n_sets
 
 
+@pytest.mark.slow
 def test_intervals_by_cluster_cover_what_intervals_by_frame_miss():
     """scripts/coverage_of_clusters.py makes 400 sets: .9475 by cluster, below .65 without."""
     assert covered(40, cluster=True) >= 0.87

@@ -85,6 +85,7 @@ def test_the_smaller_error_is_the_better_one():
     assert ranks.beats[0][1] == 1
 
 
+@pytest.mark.slow
 def test_equal_runs_share_rank_1_and_are_joined():
     run = simulated_run("one", N_IMAGES)
     compared = bb.compare([run, run, simulated_run("far", N_IMAGES, quality=-4)], ["a", "b", "c"])

@@ -38,6 +38,7 @@ def values(run):
     return {s: found.interval_of(run.name, s).value for s in found.scores}
 
 
+@pytest.mark.slow
 def test_permutation_of_few_images_is_the_enumeration(pair):
     """All 64 exchanges, each scored as a run of its own."""
     of = {swaps: values(exchanged(*pair, swaps)[0]) for swaps in product((0, 1), repeat=6)}

@@ -268,6 +268,7 @@ def saved(tmp_path_factory):
     return outs, root / "groups.csv"
 
 
+@pytest.mark.slow
 def test_every_verb_takes_groups_of_saved_runs(saved, tmp_path):
     outs, table = saved
     more = ("--groups", table, "--by", "weather")

@@ -175,6 +175,7 @@ def test_samples_are_counted_one_by_one(kind, include_inf, ties):
             assert found.thresholds[row] == score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_scores_are_counted_as_few_are(kind):
     """More than 10,000, which are counted by compiled functions."""
@@ -213,6 +214,7 @@ def test_a_wrong_keyword_names_the_function_that_was_called(name):
 TWO_CLASSES = st.lists(st.booleans(), min_size=2, max_size=12).filter(lambda v: len(set(v)) == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [curves.pr, curves.roc])
 @given(data=st.data())
 def test_minus_infinity_is_the_smallest_score(call, data):

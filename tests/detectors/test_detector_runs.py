@@ -186,6 +186,7 @@ def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
         assert all((more == 1).all() for more in segs[1:])
 
 
+@pytest.mark.slow
 def test_canny_is_the_mean_of_scikit_images_detector_at_its_thresholds():
     """On two pictures of the sample, noise, a plain image and one without an inside."""
     rng = np.random.default_rng(0)

@@ -231,6 +231,7 @@ def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
     assert told.not_counted_line == ""
 
 
+@pytest.mark.slow
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     raw.save(tmp_path / "out")
     run, _ = load_run_with_files(tmp_path / "out", None, Protocol())

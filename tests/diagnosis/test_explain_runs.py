@@ -4,12 +4,14 @@ import json
 
 import imageio.v3 as iio
 import numpy as np
+import pytest
 
 from bsdsbench.diagnosis.explanation import Explanation, Trial, rank_trials
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, command, counted
 
 
+@pytest.mark.slow
 def test_it_starts_from_the_run_s_own_scores(tmp_path):
     """Of label maps, of the images of a split file."""
     pred, gt = make_set(tmp_path, images=8)

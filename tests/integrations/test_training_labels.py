@@ -152,6 +152,7 @@ def test_other_input_is_refused_in_one_line(given, kind, named):
         bb.assign(**{"pred": MAP, "gt": MAP, "radius": 2, **given})
 
 
+@pytest.mark.slow
 def test_numbers_at_their_limits_and_values_that_count_once():
     one = np.ones((1, 1), bool)
     for radius in (0, 1000):

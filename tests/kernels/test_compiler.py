@@ -93,6 +93,7 @@ print("bsdsbench.kernels.compiler" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_numba_compiles_kernels_itself_in_versions_that_are_not_tested(tmp_path):
     """Internals may differ there; the counts are the same."""
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -80,6 +80,7 @@ def run(package, caplog):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_change_in_a_called_kernel_is_seen(package, run):
     assert run() == (2, "compiled")
@@ -91,6 +92,7 @@ def test_a_change_in_a_called_kernel_is_seen(package, run):
     assert len(list(package.glob("__pycache__/kernels-*"))) == 1  # the old one is gone
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_of_two_processes_one_compiles(package):
     """Both are ready before either begins; each tells how many functions it compiled."""

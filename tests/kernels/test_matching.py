@@ -166,6 +166,7 @@ print((memory("VmHWM") - before) / soft.size)
     return float(subprocess.run(run, capture_output=True, text=True, check=True, env=small).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
 @pytest.mark.parametrize("kind", ["smooth", "noise"])
 @pytest.mark.process

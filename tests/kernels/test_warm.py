@@ -70,12 +70,14 @@ def python(*words, **options):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_what_compiles_first_leaves_nothing_to_compile():
     own = {**os.environ, "PYTHONPATH": str(KERNELS.parents[1])}
     assert python("-W", "error", "-c", SCRIPT, env=own) == f"True True False True {[9] * 99}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(tmp_path):
     package, here, script = tmp_path / "bsdsbench" / "kernels", tmp_path / "here", tmp_path / "s.py"

@@ -221,6 +221,7 @@ def test_a_plain_file_gives_its_arrays_as_h5py_does(tmp_path, suffix):
     refused(rf"a\{suffix}: is damaged or cut short, expected a whole HDF5 file$", read_arrays, path)
 
 
+@pytest.mark.slow
 def test_python_ends_in_peace_after_a_file_that_is_cut(tmp_path):
     for name in "abc":
         write_maps(tmp_path / "maps", {name: np.eye(30, dtype=bool)})

@@ -101,6 +101,7 @@ def test_frames_of_an_id_are_annotators_only_where_a_split_says_so(tmp_path, nam
 IDS = st.lists(st.from_regex(r"[a-c]{1,2}([_.-]?[0-9]{1,2})?", fullmatch=True), min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_all_files_of_an_id_or_an_error_that_names_it(tmp_path_factory, data):

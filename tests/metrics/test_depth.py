@@ -93,6 +93,7 @@ def test_the_recall_of_mattes_is_the_plain_one(seeds):
         same(found, {"matte_recall": slow.matte_recall(pred, mask, strict=strict)})
 
 
+@pytest.mark.slow
 def test_dbe_is_the_plain_one(seeds):
     for seed in seeds:
         pred, gt, drawn = case(seed)

@@ -190,6 +190,7 @@ def test_agreement_is_that_of_pairs_of_annotators():
     assert errors.agreement_pixels.tolist() == [numbers[0], numbers[1:3].sum(), numbers[3]]
 
 
+@pytest.mark.slow
 def test_a_tolerance_whose_double_is_too_large_is_refused():
     size = np.zeros((1900, 1))
     with pytest.raises(bb.DataError, match="max_dist"):

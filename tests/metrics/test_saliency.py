@@ -135,6 +135,7 @@ def _blurred(seed, shape=(24, 30)):
     return np.rint(255 * soft).astype(np.uint8), truth
 
 
+@pytest.mark.slow
 def test_the_curve_is_the_mean_of_the_images_and_has_its_best_point():
     """Precision and recall of each image at each level, by scikit-learn's counts; F with .3."""
     images = [_blurred(seed) for seed in range(2)]

@@ -40,6 +40,7 @@ def runs(images, tmp_path_factory):
     return three, alone, out
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     pred=arrays.arrays(np.uint8, (12, 15), elements=st.sampled_from([0, 0, 0, 60, 130, 255])),

@@ -79,6 +79,7 @@ def metric_of(images, protocol=None, **files):
     return stream.compute().score("wireframe").to_mapping()
 
 
+@pytest.mark.slow
 def test_structural_ap_is_the_plain_one():
     undefined = 0
     for seed in range(100):

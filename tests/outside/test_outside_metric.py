@@ -106,6 +106,7 @@ def test_evaluate_counts_what_its_definition_says(runs):
     assert np.load(runs / "good" / "counts.npz")["davis-f.four"].shape == (9, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_workers(site, data, runs, tmp_path):
     """Two processes, to which the package is as new."""

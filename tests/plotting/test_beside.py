@@ -33,6 +33,7 @@ def plots(folder):
     return {name: (folder / name).read_bytes() for name in PLOTS if (folder / name).exists()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
     [(beside._CODE, 0), ("1 / 0", 1), ("import sys; sys.stdin.read(1); 1 / 0", 1)],
@@ -69,6 +70,7 @@ def test_it_is_ended_where_there_is_no_run(tmp_path, started):
     assert not plots(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_saved_is_drawn_whatever_comes_after(tmp_path, started):
     simulated_run("one", 5).save(tmp_path)
 

@@ -175,6 +175,7 @@ def test_any_two_colours_are_far_apart():
     assert (1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) > 2).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("look", "n_colors"), [("screen", 7), ("slide", 4)])
 def test_no_two_methods_are_drawn_alike(runs, look, n_colors):
     names = [f"m{i}" for i in range(27)]

@@ -58,6 +58,7 @@ def test_the_order_is_that_of_dates_where_all_have_one(folder, tmp_path):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_the_command_line(folder, tmp_path):
     pattern = f"{folder}/v*"
     rows = list(

@@ -108,6 +108,7 @@ def folders(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("all", "first"), ("first", "all"), ("first", "last")])
 def test_folders_of_other_subsets_by_the_command(folders, names, tmp_path):
     outs = [folders / f"o-{name}" for name in names]

@@ -52,6 +52,7 @@ def run(tmp_path_factory):
     return bb.evaluate(*where, protocol, split_file=three, workers=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("errors", [False, True])
 def test_every_threshold_is_the_matching_at_it(run, errors):
     used = with_errors(run, workers=1) if errors else run

@@ -75,6 +75,7 @@ def test_checks_and_findings(tmp_path):
     assert not VALIDATOR.is_valid([findings[0] | {"level": "note"}])
 
 
+@pytest.mark.slow
 def test_comparisons_of_runs_and_of_methods(tmp_path):
     """With a distance that is undefined in one class, cases that one run lacks, and groups."""
     maps = np.zeros((8, 24, 24), np.uint8)

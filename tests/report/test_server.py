@@ -147,6 +147,7 @@ def test_a_closed_connection_prints_nothing(server, capsys, error, is_said):
     assert ("Traceback" in capsys.readouterr().err) == is_said
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_verb_prints_its_address_and_ends_by_control_c(out):
     """A busy machine may take a minute for what an idle one does in a second."""

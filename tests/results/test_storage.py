@@ -149,6 +149,7 @@ def test_a_record_is_kept_as_it_is():
     assert read.equals(record)
 
 
+@pytest.mark.slow
 def test_damaged_records_are_counted_again(tiny, tmp_path):
     out = tmp_path / "out"
     run = counted(*tiny, FIVE, out=out)

@@ -63,6 +63,7 @@ def amid(many, out, records, act, *more):
     return process.returncode, err
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("executor", ["thread", "process"])
 def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, executor):
@@ -75,6 +76,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, exe
     assert bits(out) == undisturbed
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("more", "again"),

@@ -265,6 +265,7 @@ def items(log=None):
         yield name, pred, [edges]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("executor", "workers"),
     [("thread", 1), pytest.param("process", 2, marks=pytest.mark.process), ("thread", 3)],
@@ -369,6 +370,7 @@ def test_an_executor_that_was_shut_down_says_so(tiny):
     refused(words, bb.evaluate, *tiny, TEN, executor=executor)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.process
 def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path, monkeypatch):
@@ -410,6 +412,7 @@ def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
     assert len(bb.evaluate(*tiny, TEN).records) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 0.06])
 def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
     """After 0.1 s what is left of them is handed out again."""
@@ -427,6 +430,7 @@ def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
     assert sorted(log) == list(range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path, monkeypatch):
     square = np.zeros((8, 8), np.uint8)
@@ -452,6 +456,7 @@ def cluster():
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
 def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
@@ -502,6 +507,7 @@ def test_an_address_without_a_scheduler_leaves_the_loggers_as_they_were(tiny, mo
     assert {name: logging.getLogger(name).level for name in dask_cluster.NOISY} == levels
 
 
+@pytest.mark.slow
 def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     """Dask itself would wait for ever. Its client here has no workers, and calls that never end."""
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
@@ -580,6 +586,7 @@ def test_every_value_of_a_keyword_is_checked():
     ]
 
 
+@pytest.mark.slow
 def test_arrays_that_cannot_be_used_are_named_by_their_image():
     good, labels = np.eye(4, 5), np.full((4, 5), 7)
     faulty = [("one", 3.5 * good, good), ("two", good, labels), ("three", good, good)]

@@ -37,6 +37,7 @@ def test_many_hostile_files_and_results():
     fuzzed("hostile", "--count", "50000", "--seed", "8")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_one_large_file():
     assert "gray.jpg " in fuzzed(
@@ -58,6 +59,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_seen_and_the_next_input_tried(name, tmp_path, monkeypatch):

@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts/bench/peers.py"
 
 
+@pytest.mark.slow
 def test_our_call_of_each_row_gives_a_number(monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), "", "64"])
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

@@ -63,6 +63,7 @@ def test_objects_and_parts_at_the_very_limits():
     assert against(gt, seg).fop == pytest.approx(((1 + 1) / 2, (1 + 0.1 + 0.1) / 3))
 
 
+@pytest.mark.slow
 def test_objects_and_parts_of_random_maps():
     """Maps of 100, 200, .. pixels, where .99 of them is whole, with a region of one percent."""
     for seed in range(300):
