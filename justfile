@@ -25,7 +25,7 @@ lint:
 test *args:
     {{ python }} -m pytest -q {{ args }}
 
-# The tests that take less than .3 s: two processors are a minute at it.
+# The tests that take less than .15 s: two processors are a minute at it.
 quick *args:
     {{ python }} -m pytest -q -n auto --dist loadfile -m "{{ quick }}" {{ args }}
 

@@ -93,6 +93,7 @@ def untied(sentences, blocks, path):
     return loose
 
 
+@pytest.mark.slow
 def test_numbers_in_sentences_are_tied():
     for path in (*PAGES, *EXAMPLES):
         assert untied(*halves(path), path) == [], path

@@ -131,6 +131,7 @@ def unchanged(folder):
     """Leave the maps as they are: the call is wrong."""
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("parts", "change", "options"),
@@ -159,6 +160,7 @@ def test_a_message_is_what_the_page_shows(parts, change, options, tmp_path):
         assert f"`{part}`" in TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_other_rules_are_refused_as_the_page_says(tmp_path):
     for name, tolerance in (("a", 0.0075), ("b", 0.01)):

@@ -146,6 +146,7 @@ I_AND_II = ["--points", "0,0;0,.5;.75,1;1,1", "--points", "0,0;.25,1;1,1", "--na
 TOTALS = ["--num-positives", "20", "--num-negatives", "2e3"]
 
 
+@pytest.mark.slow
 def test_points_in_both_spaces(run, tmp_path):
     """The slides: larger area in ROC space, smaller in PR space; the curves cross in both."""
     words = [*I_AND_II, *TOTALS, "--kind", "both", "--hull", "--crossings", "--areas"]

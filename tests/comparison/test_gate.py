@@ -318,6 +318,7 @@ def test_assert_scores(run, tmp_path):
     assert str(told.value).count("\n") <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
     """Runs of pytest in this process, on a test that uses the fixture."""

@@ -147,6 +147,7 @@ def test_a_word_that_is_no_class_of_errors_names_the_classes(both):
     assert "error.background" in done.stderr
 
 
+@pytest.mark.slow
 def test_reports_and_overlays_show_the_classes(both, tmp_path):
     page = tmp_path / "x.html"
     call("report", *both, "-o", page, "--n-boot=99")

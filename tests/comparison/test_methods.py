@@ -185,6 +185,7 @@ def test_a_pattern_leaves_files_out(tmp_path):
         load_methods([f"a={tmp_path}/seed0", f"a={tmp_path}/seed0"])
 
 
+@pytest.mark.slow
 def test_seeds_of_the_same_names_are_paired(tmp_path):
     for name, quality in (("ours", 0.4), ("base", 0)):
         for k in range(4):
@@ -271,6 +272,7 @@ def test_intervals_cover_the_mean_of_runs_and_images():
     assert 0.93 <= hits / 400 <= 0.97
 
 
+@pytest.mark.slow
 def test_splits_have_their_mean_and_are_pooled(tmp_path):
     """The mean is that of the splits' scores; pooled counts are sums, an image may be in two."""
     runs = [simulated_run(f"split{k}", 20, quality=k / 10, seed=k) for k in range(3)]

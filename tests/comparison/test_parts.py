@@ -85,6 +85,7 @@ def test_flat_scores_are_those_of_the_score(runs):
     assert "contour/tumour/dice" not in runs[0].flat()
 
 
+@pytest.mark.slow
 def test_intervals_of_a_class_are_those_of_its_masks_alone(runs, compared):
     """A class is a run of its binary masks: mean, interval and p are the same."""
 
@@ -283,6 +284,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 def test_evaluate_and_report_take_clusters_for_slices(folders):
     given = ("evaluate", folders / "pred", "--gt", folders / "gt", *WORDS, "-o", folders / "out")
     by = ("--by", "side", "--cluster", "patient")

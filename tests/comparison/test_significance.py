@@ -55,6 +55,7 @@ def test_permutation_of_few_images_is_the_enumeration(pair):
     assert all(0 < d.p <= 1 for d in found.differences if not np.isnan(d.p))
 
 
+@pytest.mark.slow
 def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration():
     every = np.vstack([*significance._swaps(13, 4000, 3)])
     assert every.shape == (4001, 13)

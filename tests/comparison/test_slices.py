@@ -194,6 +194,7 @@ def test_the_worst_images_of_each_slice():
     assert cut["group_2"] == ["[0, 50)", "[50, inf)"]
 
 
+@pytest.mark.slow
 def test_a_column_with_an_equals_sign_heads_every_table(tmp_path):
     rows = ["image,size=px,tag"]
     outs = [simulated_run(name, N, seed=k).save(tmp_path / name) for k, name in enumerate("ab")]

@@ -21,6 +21,7 @@ PAIRS = st.integers(4, 25).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_it_is_the_definition(drawn):
     labels, a, b = drawn

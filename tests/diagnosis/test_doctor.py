@@ -112,6 +112,7 @@ def test_silent_on_the_clean_sample(method, protocol):
     assert doctor(sample_results(method), ALL, protocol) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "protocol", "code", "fix"),
     [

@@ -77,6 +77,7 @@ def explained(run, targets, seconds=600, **options):
     return explain(run, targets, workers=1, seconds=seconds, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", SETTINGS)
 def test_one_setting_is_the_first_answer(raw, label):
     """With the scores that evaluating so gives."""
@@ -100,6 +101,7 @@ def test_a_setting_without_the_asked_score_is_no_fault(raw):
     assert "operator > + AP rule bsds" in labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "changes"),
     [("many-to-one matching", {}), ("many-to-one matching of unthinned maps", {"thin": False})],
@@ -108,6 +110,7 @@ def test_many_to_one_matching_is_found(raw, label, changes):
     assert explained(raw, many_to_one(raw, changes)).answer.label == label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "drawn"),
     [
@@ -169,6 +172,7 @@ def test_readings_by_hand():
     assert {label: found[label] for label in expected} == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_images_of_a_split_file_are_found_and_unnamed_ones_are_not_tried(many, tmp_path):
     pred, gt = (shutil.copytree(getattr(many.provenance, k), tmp_path / k) for k in ("pred", "gt"))
     (tmp_path / "mine.txt").write_text("im001\nim003\n", "utf-8")
@@ -225,6 +229,7 @@ def test_a_run_without_files_names_the_kinds_of_settings_that_it_cannot_count():
     assert "these 200 images from their counts alone reaches" in told.sentence()
 
 
+@pytest.mark.slow
 def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
     told = explained(many, {"ods": f"{many.boundary_score().ods.f:.4f}"})
     assert told.complete

@@ -28,6 +28,7 @@ def test_it_starts_from_the_run_s_own_scores(tmp_path):
     assert (own["scores"]["ods"], own["gap"]) == (ods, 0)
 
 
+@pytest.mark.slow
 def test_maps_that_were_replaced_since_the_run_are_refused(tmp_path):
     """Their scores under another setting would be compared with those of the old maps."""
     pred, gt = make_set(tmp_path, images=3)

@@ -121,6 +121,7 @@ def test_kept_where_files_cannot_be_locked(run, package, monkeypatch):
     assert run() == (2, "kept")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_compile_leaves_no_lock(run, package):
     (package / "inner.py").write_text(INNER.format("unknown"))
     for _ in range(2):

@@ -456,6 +456,7 @@ def test_evidence_joins_in_any_order(a, b, c):
     assert Evidence.of_row(a.row(), a.file) == a
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(evidence, evidence), max_size=6), st.randoms(use_true_random=False))
 def test_a_verdict_does_not_depend_on_the_order(sides, random):
     readings = Readings(ReadOptions(Kind.MASK, truth=False), ReadOptions(Kind.MASK))

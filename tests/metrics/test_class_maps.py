@@ -177,6 +177,7 @@ def imresize_nearest(size, scale):
         yield mirrored[(hit - 1) % (2 * size)]
 
 
+@pytest.mark.slow
 def test_half_resolution_of_odd_sizes():
     for size in range(1, 200):
         for scale in (0.5, 0.25, 1 / 3, 0.3, 0.7, 2.0, 1.5):

@@ -84,6 +84,7 @@ def test_si_is_the_plain_one(strict, seeds):
         same(found, slow.si(pred, gt, invalid=left_out, strict=strict))
 
 
+@pytest.mark.slow
 def test_the_recall_of_mattes_is_the_plain_one(seeds):
     for seed in seeds[::3]:
         pred, gt, _ = case(seed)
@@ -108,6 +109,7 @@ def test_dbe_is_the_plain_one(seeds):
         same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
 
 
+@pytest.mark.slow
 def test_what_is_masked_out_of_dbe(seeds):
     """The program's mask puts it at distance 0 of the truth; otherwise its edges are left out."""
     differ = 0

@@ -60,6 +60,7 @@ def case(seed):
     return soft, gts, protocol
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_random_images_have_the_counts_of_the_plain_definition(first, monkeypatch):
     if first >= 150:  # against the direction that is chosen

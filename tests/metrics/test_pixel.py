@@ -116,6 +116,7 @@ def masked_maps(draw):
     return soft, masks, tuple(k / 100 for k in sorted(grid))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:prediction. no value above 1")
 @given(masked_maps(), st.sampled_from([">=", ">"]))
 def test_ap_is_scikit_learns_average_precision_on_the_same_thresholds(case, operator):

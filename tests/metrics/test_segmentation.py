@@ -135,6 +135,7 @@ def crowded(seed):
     return gt, pred, segments, of_pred
 
 
+@pytest.mark.slow
 def test_crowds_are_those_of_panopticapi():
     """A crowd excuses predictions of its own class, the last of a class; unions keep its pixels."""
     at, sums = params(3, first=1, divisor=10, unit="instance", ignore=4), np.zeros((4, 3))

@@ -176,6 +176,7 @@ def test_scores_of_objects_are_means_and_pooled():
     assert score.mean_f1 == pytest.approx(np.nanmean([one["f1"] for one in own]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["left", "right"])
 def test_calibration(closed):
     """Noise, constants, values on the edges of bins, bytes; one to three annotators."""

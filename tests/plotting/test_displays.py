@@ -238,6 +238,7 @@ def test_subplots_overprint_nothing(runs):
     plt.close(figure)
 
 
+@pytest.mark.slow
 def test_a_legend_beside_the_axes_of_a_user_lies_on_nothing(runs):
     figure = Figure((7, 3), layout="constrained")
     for ax in figure.subplots(1, 2):

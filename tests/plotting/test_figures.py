@@ -136,6 +136,7 @@ def test_a_legend_hides_no_curve_and_no_label(look, published, n, kind):
     assert ax.yaxis.get_tightbbox().x0 > 0
 
 
+@pytest.mark.slow
 def test_many_curves_leave_the_axes_their_size():
     names = [f"a method of {k}" for k in range(14)]
     figure = plot_runs([simulated_run("x", 8)] * 14, names)
@@ -204,6 +205,7 @@ def test_runs_and_published_rows_are_renamed_alike(runs, tmp_path):
         cli.main(["plot", "x", "--label", "b", "-o", "y.png"], standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_boxes_are_the_quartiles_of_the_images(runs, tmp_path):
     figure = plot_runs(runs, kind="box", metric="boundary.f_at_ods", path=tmp_path / "b.pdf")
     (ax,) = figure.axes
@@ -248,6 +250,7 @@ def test_saliency_has_the_mean_curve_of_its_papers(tmp_path):
         np.testing.assert_allclose(f, k / 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
 def test_files_are_the_same_bytes_each_time_and_signed(runs, suffix, tmp_path):
     """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
@@ -269,6 +272,7 @@ def test_files_are_the_same_bytes_each_time_and_signed(runs, suffix, tmp_path):
         assert escaped.encode() in first or expected.encode() in first
 
 
+@pytest.mark.slow
 def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
     shown = PRCurveDisplay.from_evaluation(runs[0]).plot()
     before = plt.get_fignums()

@@ -137,6 +137,7 @@ def test_what_has_no_mean_is_refused(seeds):
     )
 
 
+@pytest.mark.slow
 def test_the_command_line(seeds, tmp_path):
     for run in seeds:
         run.save(tmp_path / "ours" / run.name)

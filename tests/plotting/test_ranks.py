@@ -26,6 +26,7 @@ def compared(runs):
     return bb.compare(runs, n_boot=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["screen", "column", "page"])
 def test_twelve_methods_are_readable(compared, look, tmp_path):
     """No two labels of a side overlap, and nothing lies outside the picture."""

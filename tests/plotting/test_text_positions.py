@@ -88,6 +88,7 @@ def texts_of(figure):
     return [text for text in texts if text.get_text().strip() and text.get_visible()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["page", "column"])
 @pytest.mark.parametrize("draw", [of_runs, of_labels, of_slices, of_further_kinds, of_pictures])
 def test_no_text_lies_on_another(draw, look, tmp_path):

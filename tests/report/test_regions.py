@@ -123,6 +123,7 @@ def test_files_of_overlays_and_what_has_changed(tmp_path):
     refused("a: other counts than those of", write_overlays, run, tmp_path / "x")
 
 
+@pytest.mark.slow
 def test_the_page_and_the_grid_show_masks(tmp_path):
     places = folders(tmp_path, PRED, GT)
     for name in ("one", "two"):

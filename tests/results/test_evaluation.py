@@ -102,6 +102,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampl
 )
 
 
+@pytest.mark.slow
 @example(["0", "over"])
 @given(st.lists(NAMES.filter(str.strip), min_size=2, max_size=4, unique=True))
 def test_flat_names_are_those_that_mlflow_takes_and_lose_no_class(names):

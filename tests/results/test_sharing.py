@@ -249,6 +249,7 @@ def secure_server(file, tmp_path, monkeypatch):
         yield f"https://localhost:{server.server_port}", folder
 
 
+@pytest.mark.slow
 def test_a_shared_run_is_read_over_a_secure_connection(file, secure_server, monkeypatch):
     site, folder = secure_server
     url = f"{site}/mine.bsds.npz"

@@ -134,6 +134,7 @@ def evaluation(folders):
     )
 
 
+@pytest.mark.slow
 def test_evaluate_and_report_show_summaries(folders):
     printed = call(*evaluation(folders), "-o", folders / "out", "--summary", "iqr")
     assert "Contours of masks, values of the images" in printed

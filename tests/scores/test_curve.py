@@ -122,6 +122,7 @@ PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))
 IMAGES = st.lists(st.lists(st.tuples(PAIRS, PAIRS), min_size=3, max_size=3), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(IMAGES)
 def test_scores_are_the_plain_ones_in_any_order(images):
     """Of each pair the first are matched, the second are not."""

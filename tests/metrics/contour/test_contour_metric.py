@@ -193,6 +193,7 @@ def square(at, size=4):
     return mask
 
 
+@pytest.mark.slow
 def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     """90 of 100 objects are missed and one image is empty: 4.0, but of 10 of 101 pairs."""
     items = [(f"{k:03}", square(9, 4 * (k < 10)), square(5)) for k in range(100)]

@@ -163,6 +163,7 @@ def test_a_truth_of_another_id_is_refused():
         bb.evaluate_items(items, DAVIS, metrics="contour", workers=1)
 
 
+@pytest.mark.slow
 def test_files_shards_and_what_is_written(tmp_path):
     items = drawn_sequences()
     for image_id, pred, gt in items:
