@@ -18,7 +18,8 @@ from typing import Any
 import click
 
 from bsdsbench import __version__
-from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag, say
+from bsdsbench.cli.flags import as_flag
+from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, say
 from bsdsbench.errors import (
     MANY_FILES,
     DataError,

@@ -8,7 +8,6 @@ argument or option of click.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ import attrs
 import click
 from click import Choice, IntRange
 
-from bsdsbench.cli.shared import Options
+from bsdsbench.cli.shared import Options, parse_shard, split_words
 from bsdsbench.runs.keywords import RunKeywords
 
 
@@ -55,30 +54,6 @@ def add_options(owner: type[Options]) -> Any:
     return owner
 
 
-def _split_words(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[str] | None:
-    """Split the values of a repeatable option at commas; None if the option is not given."""
-    for text in texts:
-        if not text.replace(",", " ").strip():
-            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    words = map(str.strip, ",".join(texts).split(","))
-    return list(filter(None, words)) or None  # without empty words
-
-
-def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
-    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
-
-    A shard evaluates every N-th image, beginning with image I.
-    """
-    number, n_shards = 0, 0  # refused, as is a text of another form
-    if re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text):
-        number, n_shards = map(int, text.split("/"))
-    if not 1 <= number <= n_shards:
-        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
-    return number, n_shards
-
-
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
     """Declare an option that takes one of `choices`. The first choice is the default."""
     return add_option(text, *flags, type=Choice(choices), default=choices[0])
@@ -91,7 +66,7 @@ def _published_keys(
 
     If the only key is "list", print all existing keys with their results, and exit.
     """
-    keys = _split_words(ctx, param, texts) or []
+    keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
 
@@ -105,7 +80,7 @@ def _published_keys(
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
 repeatable = partial(add_option, multiple=True)  # its value is a tuple
-word_list = partial(repeatable, callback=_split_words)  # of words between commas: a list or None
+word_list = partial(repeatable, callback=split_words)  # of words between commas: a list or None
 
 
 def run_option(name: str, **changes: object) -> Any:
@@ -317,7 +292,7 @@ class EvaluationOptions(Options):
     grouping: GroupingOptions = add_options(GroupingOptions)
     output_format: str = format_option("table", "json")
     protocol: ProtocolOptions = add_options(ProtocolOptions)
-    shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
+    shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
     workers: int | None = run_option("workers")
     # Its default is "auto", not threads as in Python, because child processes can import the
     # command line's __main__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-import shlex
+import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,11 +13,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.errors import InputWarning, Setting, warn
+from bsdsbench.errors import InputWarning, warn
 from bsdsbench.metrics import registry
 from bsdsbench.text import counted, did_you_mean, listed
 
@@ -351,6 +350,30 @@ def protocol_from(
     return registry.complete_options(protocol)  # with the defaults of metric options
 
 
+def split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeatable option at commas; None if the option is not given."""
+    for text in texts:
+        if not text.replace(",", " ").strip():
+            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
+    words = map(str.strip, ",".join(texts).split(","))
+    return list(filter(None, words)) or None  # without empty words
+
+
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, ...]:
+    """Parse the value I/N of --shard to (I, N), where I is a number from 1 to N.
+
+    A shard evaluates every N-th image, beginning with image I.
+    """
+    number, n_shards = 0, 0  # refused, as is a text of another form
+    if re.fullmatch("[0-9]{1,7}/[0-9]{1,7}", text):
+        number, n_shards = map(int, text.split("/"))
+    if not 1 <= number <= n_shards:
+        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
+    return number, n_shards
+
+
 class RunInputs(NamedTuple):
     """The inputs and settings of a run. A folder is None if it is neither given nor needed."""
 
@@ -566,32 +589,3 @@ def show_tables(
         print_tables([table for table in tables if not table.aside], sys.stdout)
         if titles := [table.title for table in tables if table.aside]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")
-
-
-def as_flag(setting: Setting, command_name: str) -> str:
-    """Format a setting as the user must type it on the command line.
-
-    - An option of the command `command_name` gives "--flag VALUE", such as "--max-dist 0.01", or,
-      if its value is a bool, "--flag" (True) or the advice "without --flag" (False).
-    - A field of the protocol or option of a metric gives "--set FIELD=VALUE", if there is a --set.
-    - Any other setting is written as in Python: "name=value".
-    """
-    from bsdsbench.protocol.protocol import Protocol
-
-    commands = Commands()  # the group of all commands; click wants a context of it for a look-up
-    params = commands.get_command(click.Context(commands), command_name).params
-    flags = {param.name: max(param.opts, key=len) for param in params}  # --out rather than -o
-    fields_of_set = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
-    name = setting.name
-    # Text as it is, anything else as Python writes it, such as True, 0.01 or [1, 2]
-    value = setting.value if isinstance(setting.value, str) else setting.shown()
-    if name in flags and isinstance(setting.value, bool):
-        return flags[name] if setting.value else f"without {flags[name]}"
-    if name in flags:
-        return f"{flags[name]} {shlex.quote(value)}"
-    if name.partition(".")[0] in fields_of_set:  # FIELD, FIELD.ENTRY or METRIC.OPTION
-        if isinstance(setting.value, bool):
-            value = value.lower()  # true, as --set wants it
-        return f"--set {shlex.quote(f'{name}={value}')}"
-    # The caller adds the effect ("for region labels") and the settings that must be given with it
-    return str(attrs.evolve(setting, effect="", beside=()))

@@ -13,9 +13,9 @@ import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
+from bsdsbench.cli.flags import as_flag
 from bsdsbench.cli.shared import (
     PROTOCOL_OPTIONS,
-    as_flag,
     command,
     option_values,
     print_json,

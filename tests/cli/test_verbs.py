@@ -47,7 +47,7 @@ def test_the_list_of_verbs_imports_none_of_them():
         "print(*sorted(m for m in sys.modules if m.startswith('bsdsbench.')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    expected = "cli cli.shared errors lazy metrics metrics.registry text"
+    expected = "cli cli.flags cli.shared errors lazy metrics metrics.registry text"
     assert done.stdout.splitlines()[-1].replace("bsdsbench.", "") == expected, done.stderr
 
 

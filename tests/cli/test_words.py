@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from rich.progress import Progress
 
 from bsdsbench.cli import cli, main
-from bsdsbench.cli.shared import as_flag, progress
+from bsdsbench.cli.flags import as_flag
+from bsdsbench.cli.shared import progress
 from bsdsbench.errors import DataError, Setting, merge_similar_problems
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.readers import load_ground_truth

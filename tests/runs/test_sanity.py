@@ -470,7 +470,6 @@ def planted(kind, method, folder):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", DETECTORS)
 def test_maps_in_a_wrong_place_are_one_line_each_and_sound_ones_none(method, tmp_path):
     assert looked_at(sample_results(method)) == []
