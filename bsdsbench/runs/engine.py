@@ -23,6 +23,7 @@ from concurrent.futures import (
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar, Unpack
 
@@ -34,7 +35,6 @@ from bsdsbench.errors import (
     InvertedWarning,
     Problem,
     Setting,
-    describe_unexpected,
     warn,
 )
 from bsdsbench.io import HeldFiles
@@ -47,7 +47,8 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
 from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
-from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, first_look, look_at
+from bsdsbench.runs.looks import FirstLooks, describe_bug
+from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, look_at
 from bsdsbench.runs.sources import (
     FileItem,
     Inputs,
@@ -259,7 +260,7 @@ def _count_all(
     total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
     images, n_done = _CountedImages(), 0
-    looks = list[Look]()  # maps of the first LOOKS images, which are checked once for mistakes
+    looks = FirstLooks(plan)  # maps of the first images, which are checked once for mistakes
     # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
     stores = stored is not None  # then workers also return each record as bytes, to be stored
@@ -287,30 +288,22 @@ def _count_all(
                     stored.add(outcome.record, outcome.data)  # `data`: the record as bytes
             else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
-            if outcome.look:  # a call with `sanity_check` also returns the maps of its image
-                looks.append(outcome.look)
-            if n_done == LOOKS:  # warn now, and not only after the last image
-                images.warned_inverted = _warn_of_first(looks, plan)
+            record = reused or outcome.record
+            read_again = None
+            if record is not None and not call.item.form:  # a prediction from a file or array
+                read_again = partial(_read_look, call.item, plan, record.fingerprint)
+            # A call with `sanity_check` also returns the maps of its image
+            looks.add(outcome.look, read_again)
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
-    if n_done < LOOKS:  # there are fewer images, which were not checked in the loop
-        images.warned_inverted = _warn_of_first(looks, plan)
+    looks.check()  # if this was not done, as there are few images
+    images.warned_inverted = looks.warned_inverted
     return images
 
 
-def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about mistakes in the first images. Returns True if their maps look inverted."""
-    try:
-        # `plan.unused`: fields of the protocol that affect no score, as those of unused matching
-        warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
-    except Exception as error:  # a bug in a metric's own search for mistakes, as of a plug-in
-        fault = _describe_bug(error, plan)
-        if plan.on_error == "fail":
-            raise DataError(fault) from error
-        warnings = [InputWarning(fault)]
-    for warning in warnings:
-        warn(warning)
-    return InvertedWarning in map(type, warnings)
+def _read_look(item: Item, plan: Plan, fingerprint: str) -> Look | None:
+    """Return the maps of an image that was counted, and whose record has this `fingerprint`."""
+    return count(item, plan, fingerprint, sanity_check=True).look
 
 
 def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
@@ -405,16 +398,8 @@ def count(
     except DataError as error:
         return Outcome(error=error, look=look)
     except Exception as error:  # a bug must not stop the other images
-        fault = _describe_bug(error, plan)
+        fault = describe_bug(error, plan)
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
-
-
-def _describe_bug(error: Exception, plan: Plan) -> str:
-    """Return the message for an unexpected exception of a run, which is a bug or lack of memory."""
-    if isinstance(error, MemoryError):
-        return "not enough memory for this image"
-    packages = {type(registry.get(m)).__module__.partition(".")[0] for m in plan.metrics}
-    return describe_unexpected(error, packages | {"bsdsbench"})
 
 
 def _count_metrics(

@@ -112,6 +112,19 @@ def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_ob
     assert fit.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("n_empty", "is_said"), [(0, True), (2, True), (40, True), (100, False)])
+def test_images_without_an_object_are_not_those_that_are_checked(n_empty, is_said, workers):
+    """As in the first slices of a volume."""
+    empty = [(f"{k:03}", np.zeros((60, 50)), np.zeros((60, 50), bool)) for k in range(n_empty)]
+    turned = [(f"x{k}", mask[::-1].astype(float), mask) for k, mask in masks()]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        bb.evaluate_items(empty + turned, **ONE | {"workers": workers})
+    lines = [str(w.message) for w in said if "only upside down" in str(w.message)]
+    assert [" in 4 of 4 checked images [x0" in line for line in lines] == [True] * is_said
+
+
 def said_of(maps, truth, **protocol):
     """Return the warnings of a run of metric pixel."""
     items = [
