@@ -62,10 +62,10 @@ _BROAD_EDGES = 0.95
 # were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
 _MAX_FAINT = {1: 9, 2: 255}
 # Form of a map -> the largest values of maps that were saved on a smaller scale, white, and that
-# scale. Not up to 255 in 16 bits: these are reported as faint once all images are counted
+# scale. Below 10 and 256, maps are reported as faint once all images are counted
 _SMALL_SCALES = {
     "soft16": (range(256, 4096), 65535, "10 or 12 bit saved as 16?"),  # cameras, instruments
-    "soft8": (range(100, 101), 255, "percent? then save values / 100 as floats"),
+    "soft8": (range(10, 128), 255, "percent, or votes?"),  # if it is the same in several maps
 }
 # If a smaller share of the annotated pixels counts, the map of void pixels is probably wrong
 _LEAST_VALID = 0.1
@@ -208,8 +208,9 @@ def first_look(
         ids_by_mistake = _find_thick_maps(comparable)
     warnings = list[InputWarning]()
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        tops = {int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form}
-        if tops and tops <= {*maxima} and not protocol.normalise:
+        tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
+        is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
+        if tops and is_end and {*tops} <= {*maxima} and not protocol.normalise:
             line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
             normalise = Setting("normalise", True, "divides each map by its maximum")
             warnings.append(InputWarning(line, fix=normalise))
