@@ -47,8 +47,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
 from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
-from bsdsbench.runs.looks import FirstLooks, describe_bug
-from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, look_at
+from bsdsbench.runs.sanity import LOOKS, FirstLooks, Look, describe_bug, evidence_of, look_at
 from bsdsbench.runs.sources import (
     FileItem,
     Inputs,

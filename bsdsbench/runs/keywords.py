@@ -418,7 +418,9 @@ def hash_settings(
     A record with another hash is counted again. `errors` is True if missed and false pixels are
     also counted by class.
     """
-    versions = [(name, registry.get(name).version) for name in metrics]
+    versions = []
+    for name in metrics:
+        versions.append((name, registry.get(name).version))
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")

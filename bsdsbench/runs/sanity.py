@@ -1,24 +1,33 @@
 """Check whether predicted maps are inverted, flipped, swapped, too thick or on the wrong scale.
 
-`first_look` checks the first images of a run, and the `doctor` command applies the same functions
-to every image. `evidence_of` collects statistics of each image's values, which
+`FirstLooks` checks the first images of a run (`first_look`), and the `doctor` command applies the
+same functions to every image. `evidence_of` collects statistics of each image's values, which
 `loaders.reading.check_all_values` pools over all images of the run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
+from bsdsbench.errors import (
+    DataError,
+    Fix,
+    InputWarning,
+    InvertedWarning,
+    Setting,
+    describe_unexpected,
+    warn,
+)
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
@@ -33,10 +42,14 @@ from bsdsbench.runs.fit import (
     is_dark_on_mask,
     thumbnail,
 )
+from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
+# Images that show something are searched among this many, since the first 40 slices of a volume may
+# be empty. Those beyond the first LOOKS are read again for it
+_MOST_SEARCHED = 100
 
 
 class _Mistake(NamedTuple):
@@ -208,7 +221,10 @@ def first_look(
         ids_by_mistake = _find_thick_maps(comparable)
     warnings = list[InputWarning]()
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
+        tops = list[int]()  # the largest value of each map of this form
+        for look in looks:
+            if look.pred.form == form:
+                tops.append(int(look.pred.soft.max(initial=0)))
         is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
         if tops and is_end and {*tops} <= {*maxima} and not protocol.normalise:
             line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
@@ -227,6 +243,77 @@ def first_look(
         kind = InvertedWarning if description is DARKER else InputWarning
         warnings.append(kind(line, fix=remedy or ()))
     return warnings
+
+
+class FirstLooks:
+    """Collects the maps of a run's first images, and warns of mistakes once there are enough.
+
+    An image whose ground truth is the same everywhere tells nothing about orientation, labels or
+    void values. Therefore the first LOOKS other images are checked or, if there are none among the
+    first _MOST_SEARCHED, the first LOOKS images.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Begin to collect the maps of a run."""
+        self.plan = plan
+        self.n_seen = 0
+        self.are_checked = self.warned_inverted = False  # the latter: maps look inverted
+        self.shown: list[Look] = []  # of images that show something
+        self.others: list[Look] = []  # of others among the first LOOKS
+
+    def add(self, look: Look | None, read_again: Callable[[], Look | None] | None) -> None:
+        """Add the next image, and check the images as soon as there are enough.
+
+        look: its maps; None beyond the first LOOKS images, and if it has none.
+        read_again: returns its maps; None if it has no prediction or could not be counted.
+        """
+        if self.are_checked:
+            return
+        self.n_seen += 1
+        if self.n_seen > LOOKS and read_again is not None:
+            look = read_again()
+        if look is not None and _shows_something(look.gt):
+            self.shown.append(look)
+        elif look is not None and self.n_seen <= LOOKS:
+            self.others.append(look)
+        if len(self.shown) == LOOKS or self.n_seen == _MOST_SEARCHED:
+            self.check()
+
+    def check(self) -> None:
+        """Warn of mistakes in the images, unless this was done before."""
+        if self.are_checked:
+            return
+        self.are_checked = True
+        plan, looks = self.plan, self.shown or self.others
+        try:
+            # `plan.unused`: fields of the protocol that affect no score of the run
+            warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
+        except Exception as error:  # a bug in a metric's own search for mistakes, as of a plug-in
+            fault = describe_bug(error, plan)
+            if plan.on_error == "fail":
+                raise DataError(fault) from error
+            warnings = [InputWarning(fault)]
+        for warning in warnings:
+            warn(warning)
+        self.warned_inverted = InvertedWarning in map(type, warnings)
+
+
+def _shows_something(gt: GroundTruth) -> bool:
+    """Return True if some map of a ground truth, except that of valid pixels, is not constant."""
+    for name, part in gt.parts.items():
+        for values in part if isinstance(part, tuple) else (part,):
+            is_map = isinstance(values, np.ndarray) and values.ndim >= 2
+            if name != "valid" and (not is_map or (values != values.flat[:1]).any()):
+                return True
+    return False
+
+
+def describe_bug(error: Exception, plan: Plan) -> str:
+    """Return the message for an unexpected exception of a run, which is a bug or lack of memory."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this image"
+    packages = {type(registry.get(m)).__module__.partition(".")[0] for m in plan.metrics}
+    return describe_unexpected(error, packages | {"bsdsbench"})
 
 
 class _CommonSymptoms(NamedTuple):
