@@ -5,9 +5,8 @@ have several files (annotators, or predicted label maps) if they are named by an
 
 "Side" means either the predictions or the ground truth. Each side gets the arrangement that makes
 the most ids match the other side or, if there is a split, the split. Numbered files may instead be
-video frames, if their numbers have leading zeros (ID/00.png, ID_001.png) or start above 1; they
-count as annotators only if a split lists their ids. An id is rejected as ambiguous if its files
-follow several arrangements, or if an unassigned file may be one more annotator.
+video frames; they count as annotators only if a split lists their ids. An id is rejected as
+ambiguous if it is unclear which files are its annotations (`_select_files`).
 
 If the same file names occur in several folders, and both sides have these folders, the images are
 frames of sequences, with ids SEQUENCE/FRAME. A split then lists such ids, or whole sequences.
@@ -34,10 +33,9 @@ from bsdsbench.text import counted, grouped, listed, show
 
 Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None
-SEVERAL = (
-    "several files for: {}; expected one, or all of them annotators as ID_1, ID_2 .., ID/NAME or "
-    "ANNOTATOR/ID.seg (frames, and ground truth alone: with a split file; folders of other things: "
-    "give one of them)"
+_ON_SEVERAL = (
+    "; expected one, or all of them annotators as ID_1, ID_2 .., ID/NAME or ANNOTATOR/ID.seg "
+    "(frames, and ground truth alone: with a split file; folders of other things: give one of them)"
 )
 # Endings of file names after an image id: "_1"; "_gt1" or "_gt_1"
 _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")
@@ -101,19 +99,20 @@ class Layout:
         Images without files are ignored. `first` and `last` are the file names of the image with
         the most files, with ID in place of its id: "ID_1", "ID/NAME" or "FOLDER/ID".
         """
-        n_files, sequences = list[int](), set[str]()
+        sequences = set[str]()
+        counts = list[int]()  # files of each image that has any
         for image_id, paths in files.items():
-            sequence, slash, _ = image_id.rpartition("/")  # an id may be SEQUENCE/FRAME
             if paths:
-                n_files.append(len(paths))
+                counts.append(len(paths))
+                sequence, slash, _ = image_id.rpartition("/")  # an id may be SEQUENCE/FRAME
                 if slash:
                     sequences.add(sequence)
-        if max(n_files, default=1) == 1:
-            return cls(sequences=len(sequences))
+        n_sequences, most = len(sequences), max(counts, default=1)
+        if most == 1:  # one file per image, the default of all other fields
+            return cls(sequences=n_sequences)
         image_id = max(files, key=lambda i: len(files[i]))  # the image with the most files
         names = [_name_with_placeholder(path, image_id) for path in files[image_id]]
-        least, most = min(n_files), max(n_files)
-        return cls(least, most, first=names[0], last=names[-1], sequences=len(sequences))
+        return cls(min(counts), most, first=names[0], last=names[-1], sequences=n_sequences)
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -170,8 +169,8 @@ class _File(NamedTuple):
 
     path: Path
     root: Path  # the searched folder: that of all files, or that of one class
-    # The folders between root and file, outermost first, and the file name without its suffix. A
-    # frame of a sequence has a single entry, "SEQUENCE/FRAME".
+    # The folders between root and file, outermost first, and the file name without its suffix; for
+    # a frame of a sequence "SEQUENCE/FRAME" alone
     parts: tuple[str, ...]
 
     def end(self, depth: int) -> str:
@@ -203,38 +202,42 @@ def pair(
     preds, gts = pred.files, gt.files  # image id -> paths
     shared = gts.keys() & preds.keys()
     problems: list[Problem] = []
-
-    def report(
-        folder: PathLike | None, fault: str, ids: Collection[str], fixes: Sequence[Fix]
-    ) -> None:
-        """Add a problem of the files in a folder; {} in `fault` stands for the affected ids."""
-        names = sorted(ids)
-        has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
-        problems.append(Problem(has=has, fix=tuple(fixes), names=tuple(names)))
-
     for folder, side in ((pred_dir, pred), (gt_dir, gt)):
         if side.ambiguous:
             example = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
-            report(folder, SEVERAL, side.ambiguous, [f"{example}: {listed(files, 3)}"])
-    unpredicted = gts.keys() - shared
+            advice = [f"{example}: {listed(files, 3)}"]
+            fault, ids = "several files for", side.ambiguous
+            problems.append(_problem_of(folder, fault, ids, advice, _ON_SEVERAL))
+    unpredicted = gts.keys() - preds.keys()
     # Without `pred_dir`, the ground truth is listed alone. If no image has a prediction, the names
     # are probably wrong, so this is an error whatever `missing` is, and counting zeros no remedy
     if unpredicted and pred_dir and (missing == "error" or not shared):
         zero = Setting("missing", "zero", "counts empty maps")
         fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
-        report(pred_dir, "no prediction for: {}", unpredicted, fixes)
+        problems.append(_problem_of(pred_dir, "no prediction for", unpredicted, fixes))
     needed = wanted or preds.keys()  # the ids that must have a ground truth
     without_truth = needed - gts.keys()
     if without_truth:
         renaming = suggest_renaming(needed, gts.keys())
-        report(gt_dir, f"no {gt_name} for: {{}}", without_truth, [renaming] if renaming else [])
+        advice = [renaming] if renaming else []
+        problems.append(_problem_of(gt_dir, f"no {gt_name} for", without_truth, advice))
     if problems:
         raise PairingError("", problems)
     pairs = []
-    for image_id in gts if missing == "zero" else sorted(shared):  # `gts` are sorted by id
+    # `missing` is "zero" to keep images that have no prediction
+    for image_id in sorted(gts if missing == "zero" else shared):
         pairs.append(Pair(image_id, tuple(preds.get(image_id, ())), tuple(gts[image_id])))
     return pairs
+
+
+def _problem_of(
+    folder: PathLike | None, fault: str, ids: Collection[str], fixes: Sequence[Fix], rest: str = ""
+) -> Problem:
+    """Return the problem that images have a fault: "FOLDER: FAULT: ID, ID (2 in all)REST"."""
+    names = sorted(ids)
+    has = f"{show(folder)}: {fault}: {listed(names)} ({len(names)} in all){rest}"
+    return Problem(has=has, fix=tuple(fixes), names=tuple(names))
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -286,8 +289,8 @@ def group_files(
         are_same_names = pred.files.keys() == gt.files.keys()
         if are_same_names and len(pred_files) == len(gt_files) == len(gt.files):
             return Grouping(None, pred, gt)
-    lines: Collection[str] | None = None
-    wanted: set[str] | None = None
+    lines: Collection[str] | None = None  # of the split
+    wanted: set[str] | None = None  # the image ids that they list
     if isinstance(split, str | os.PathLike):  # a file of ids or file names
         lines = _read_lines(split)
         wanted = set(map(id_of, lines))
@@ -302,21 +305,35 @@ def group_files(
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
         if lines is not None:
             wanted = _resolve_split(lines, {file.parts[0] for file in (*pred_files, *gt_files)})
-    # Arrangement -> image id -> files. Under ONE (one file per image), the ids are the file names
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
-    pred_rule, gt_rule = _choose_arrangements(preds, gts, wanted)
-    pred_ids, gt_ids = preds[pred_rule].keys(), gts[gt_rule].keys()
-    may_differ = wanted is not None and pred_ids != gt_ids
-    if may_differ and (difference := suggest_renaming(pred_ids, gt_ids)):
-        warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
-    pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
+    rules = _choose_arrangements(preds, gts, wanted)
+    pred_side, gt_side = _Side(roots, preds, rules.pred), _Side([Path(gt_dir)], gts, rules.gt)
+    if wanted is not None and pred_side.ids != gt_side.ids:
+        difference = suggest_renaming(pred_side.ids, gt_side.ids)
+        if difference:
+            warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
     # Several ground-truth files of an image may be video frames, unless a split lists the image
-    gt_roots, is_unlisted = [Path(gt_dir)], wanted is None
     return Grouping(
         wanted,
-        _select_files(preds, pred_rule, roots, wanted, gt_ids, gt_names, may_be_frames=False),
-        _select_files(gts, gt_rule, gt_roots, wanted, pred_ids, pred_names, is_unlisted),
+        pred=_select_files(pred_side, gt_side, wanted, may_be_frames=False),
+        gt=_select_files(gt_side, pred_side, wanted, may_be_frames=wanted is None),
     )
+
+
+_Groups = Mapping[Arrangement, Mapping[str, Sequence[_File]]]  # rule -> image id -> files
+
+
+class _Side(NamedTuple):
+    """The predictions or the ground truth, grouped by the id that each rule takes from a path."""
+
+    roots: list[Path]  # the searched folders, several if each class has one
+    groups_by_rule: _Groups
+    rule: Arrangement  # the chosen one
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The image ids under the chosen rule."""
+        return self.groups_by_rule[self.rule].keys()
 
 
 class _Arrangements(NamedTuple):
@@ -326,16 +343,11 @@ class _Arrangements(NamedTuple):
     gt: Arrangement
 
 
-def _choose_arrangements(
-    preds: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
-    gts: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
-    wanted: set[str] | None,
-) -> _Arrangements:
+def _choose_arrangements(preds: _Groups, gts: _Groups, wanted: set[str] | None) -> _Arrangements:
     """Return the arrangements of the predictions and of the ground truth with the most known ids.
 
-    `preds` and `gts` map arrangement -> image id -> files. Known ids are those of the split
-    (`wanted`), on either side; without a split (None), those that both sides have. In a tie, the
-    arrangement that `Arrangement` lists first is returned.
+    Known ids are those of the split (`wanted`), on either side; without a split (None), those that
+    both sides have. In a tie, the arrangement that `Arrangement` lists first is returned.
     """
 
     def count_known_ids(chosen: _Arrangements) -> int:
@@ -350,20 +362,17 @@ def _choose_arrangements(
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group files by image id, once for each `Arrangement`, a rule that takes the id from a path.
+    """Group files by image id, once for each `Arrangement`: {arrangement: {image id: files}}.
 
-    Returns a dict from arrangement to a dict from image id to its files. If `several` is False, an
-    image has one file, and the only arrangement is ONE: the id is the file name without its suffix.
+    If `several` is False, an image has one file, and the only arrangement is ONE (the file name).
     """
     rules = Arrangement if several else [Arrangement.ONE]
     return {rule: grouped((rule.id_in(file.parts), file) for file in files) for rule in rules}
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
-    """Return the subfolder of each class, in the order of `classes`, or [] if any is missing.
-
-    It is named after the class or, as in the SBD code, class_001, class_002 and so on.
-    """
+    """Return the subfolder of each class, in the order of `classes`, or [] if any is missing."""
+    # As in the SBD code: class_001, class_002 and so on
     numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
     for names in (classes, numbered):
         class_folders = [folder / name for name in names]
@@ -394,12 +403,12 @@ def _find_depth(
     both_several: bool,
     sequences: bool,
 ) -> int:
-    """Return how many of the last parts of its path form the id of an image.
+    """Return how many of the last parts of a path form the image id: 1 for NAME, 2 for FOLDER/NAME.
 
-    It is 1, the file name, for independent images, and 2 or more, such as FOLDER/NAME, for frames
-    of sequences. These are considered only if a file name occurs in several folders of one side, or
-    if `sequences` is True. The result is the smallest number with which the ids of each side are
-    unique, and some id is on both sides (without predictions: in the split).
+    It is 1 for independent images, and more for frames of sequences. Frames are considered only if
+    a file name occurs in several folders of one side, or if `sequences` is True. The result is then
+    the smallest number with which the ids of each side are unique, if the two sides (or, without
+    predictions, the ground truth and the split) share one of these ids, and else 1.
 
     - lines: the lines of the split, or None
     - both_several: True if an image may have several files on both sides, such as label maps and
@@ -409,26 +418,28 @@ def _find_depth(
     Raises PairingError if a split is needed to decide this, or if `sequences` is True and there are
     no frames.
     """
-    names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
-    deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
-    for depth in range(2, deepest + 1):
-        if _ends_repeat(pred, depth) or _ends_repeat(gt, depth):
-            continue  # not unique, as a/b of x/a/b and y/a/b
-        # Ids of files in subfolders, such as SEQUENCE/FRAME
-        pred_frames = {file.end(depth) for file in pred if len(file.parts) > 1}
-        gt_frames = {file.end(depth) for file in gt if len(file.parts) > 1}
-        # Those that the split lists. A line that is only a folder may be an image, and lists none
-        listed_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
-        shared = pred_frames & gt_frames if pred else listed_frames
-        if shared and (listed_frames or not both_several):
-            return depth
-        if shared and lines is None:  # a frame, or a file of the image FOLDER
-            frame = min(shared)
-            raise PairingError(
-                f"{show(gt[0].root)}: {frame} may be a frame of a sequence, or one of several "
-                f"files of an image; expected a split file with ids as {frame} (sequences) or "
-                f"{frame.split('/')[-2]} (images)"
-            )
+    if not (sequences or _ends_repeat(pred, 1) or _ends_repeat(gt, 1)):
+        return 1
+    deepest = max(len(file.parts) for file in (*pred, *gt))
+    depth = 2
+    while depth <= deepest and (_ends_repeat(pred, depth) or _ends_repeat(gt, depth)):
+        depth += 1  # a/b is not unique if there are x/a/b and y/a/b
+    # The files that may be frames: in folders, and with unique ids
+    frames = [file for file in gt if len(file.parts) > 1 and depth <= deepest]
+    shared = {file.end(depth) for file in frames}
+    if pred:
+        shared &= {file.end(depth) for file in pred}
+    listed_ends = {"/".join(_split_line(line)[-2:]) for line in lines or ()}  # FOLDER/NAME
+    split_lists_frames = any(file.end(2) in listed_ends for file in frames)
+    if shared and (split_lists_frames or (pred and not both_several)):
+        return depth
+    if shared and pred and lines is None:  # a frame, or a file of the image FOLDER
+        frame = min(shared)
+        raise PairingError(
+            f"{show(gt[0].root)}: {frame} may be a frame of a sequence, or one of several "
+            f"files of an image; expected a split file with ids as {frame} (sequences) or "
+            f"{frame.split('/')[-2]} (images)"
+        )
     if sequences and len({file.path.parent for file in gt}) > 1:
         examples = [files[0].end(2) for files in (gt, pred) if files]  # FOLDER/NAME of each side
         raise PairingError(
@@ -444,141 +455,129 @@ def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
     return len({(file.root, file.end(depth)) for file in files}) < len(files)
 
 
-def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
+def _split_line(line: str) -> list[str]:
+    """Return the names in a line of a split: ["data", "a", "0"] for "./data/a/0.png"."""
+    *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
+    return [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
+
+
+def _resolve_split(lines: Iterable[str], ids: Collection[str]) -> set[str]:
     """Return the ids of the frames that the lines of a split list, such as "SEQUENCE/FRAME".
 
-    A line may have more leading folders than an id, or fewer, but at least one; a file suffix is
-    ignored. If `of_folders` is True, a line may also name a sequence, which means all its frames. A
-    line that fits none of the known `ids` is returned as an id, to be reported as missing later.
+    A line may name a frame, with more or fewer leading folders than its id, but at least one; or a
+    sequence, for all its frames. A line that fits none of the known `ids` is returned as an id.
 
     >>> sorted(_resolve_split(["data/a/0.png", "b"], ["a/0", "a/1", "b/0", "b/1"]))
     ['a/0', 'b/0', 'b/1']
     """
-    # End of an id -> ids. The id "a/b/c" has the ends "a/b/c" and "b/c" (a frame "c" alone could be
-    # of any sequence) and, with `of_folders`, those of its sequence, "a/b" and "b"
+    # What a line may end in -> the ids that it means. The frame "a/b/c" is meant by "a/b/c" and
+    # "b/c" ("c" alone could be of any sequence) or, for its sequence, by "a/b" and "b"
     ids_of_end: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
-        for k in range(len(parts) - 1):  # the end begins at the folder `k`
-            ids_of_end.setdefault("/".join(parts[k:]), set()).add(image_id)
-            if of_folders:
-                ids_of_end.setdefault("/".join(parts[k:-1]), set()).add(image_id)
+        for k in range(len(parts) - 1):
+            for end in (parts[k:], parts[k:-1]):
+                ids_of_end.setdefault("/".join(end), set()).add(image_id)
     wanted = set[str]()
     for line in lines:
-        *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
-        # As in ids: unprintable characters of folders are escaped (show), the suffix is removed
-        parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # of the line, the longest first
+        parts = _split_line(line)
+        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # the longest, the line, first
         known_ends = [end for end in ends if end in ids_of_end]
         wanted |= ids_of_end[known_ends[0]] if known_ends else {ends[0]}
     return wanted
 
 
 def _select_files(
-    groups_by_rule: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
-    arrangement: Arrangement,
-    roots: Sequence[Path],
-    wanted: set[str] | None,
-    other_ids: Collection[str],
-    other_names: Collection[str],
-    may_be_frames: bool,
+    side: _Side, other: _Side, wanted: set[str] | None, may_be_frames: bool
 ) -> FilesOfSide:
-    """Select the files of the wanted images on one side, and collect the ambiguous ids.
+    """Select the files of the images on one side, and collect the ids that are ambiguous.
 
-    An arrangement takes the image id from a path: ID.png (ONE), ID_1.png (NUMBERED), ID_gt1.png
-    (WORDED) or ID/NAME.png (FOLDERS).
-
-    - groups_by_rule: arrangement -> image id -> files; those under `arrangement` are selected
-    - roots: the searched folders, several if each class has one
-    - wanted: the ids of the split; None keeps all
-    - other_ids, other_names: the ids and the file names of the other side
-    - may_be_frames: True if several files of an image may instead be video frames
-
-    An id is ambiguous in three cases:
-
-    - A left-over file may be one more annotation of the image (see `_possible_owners`).
-    - Several files of the image (per class) do not form one series, such as ID_1, ID_2 .. in one
-      folder.
-    - Several files may be frames and look like frames: a number has leading zeros, or all numbers
-      of this side exceed 1.
+    An image is ambiguous if a file of no image may be one more annotation of it, as a_bob.png
+    beside a_1.png and a_2.png, or if its several files are perhaps not annotations (see
+    `_find_unclear`). `other` is the other side, and `wanted` the ids of the split; None keeps all.
+    `may_be_frames` is True if several files of an image may instead be video frames.
     """
-    groups = groups_by_rule[arrangement]
-    known = other_ids if wanted is None else wanted
-    # Files of no known image, whose name (the last of `parts`) no file of the other side has
-    left_over: list[_File] = []
+    known = other.ids if wanted is None else wanted
+    other_names = other.groups_by_rule[Arrangement.ONE].keys()  # the file names of the other side
     paths: Files = {}
-    endings_by_id: dict[str, list[_Ending]] = {}  # what distinguishes the files of an image
-    for image_id, files in sorted(groups.items()):
-        if image_id not in known:
-            left_over += [file for file in files if file.parts[-1] not in other_names]
+    several: dict[str, Sequence[_File]] = {}  # image id -> files, if there are several
+    possible_owners = set[str]()  # of files of no image
+    for image_id, files in sorted(side.groups_by_rule[side.rule].items()):
         if wanted is None or image_id in wanted:
             paths[image_id] = [file.path for file in files]
-            has_one_each = [file.root for file in files] == roots  # one file, or one for each class
-            if not has_one_each:
-                endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in files]
-    ambiguous = set[str]()
-    for file in left_over:
-        ambiguous |= _possible_owners(file, groups_by_rule.keys(), arrangement)
-    ambiguous = ambiguous.intersection(known, paths)
-    # The numbers in ID_1, ID_2 .. (-1: none). Annotators start at 0 or 1, and frames anywhere
-    numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
-    start_above_1 = min(numbers, default=0) > 1
-    for image_id, endings in endings_by_id.items():
-        look_like_frames = start_above_1 or any(ending.has_leading_zeros for ending in endings)
-        # Files of a series differ only in a number or a name, and have equal `series`; () is none
-        is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
-        if not is_series or (may_be_frames and look_like_frames):
-            ambiguous.add(image_id)
-    return FilesOfSide(paths, ambiguous)
+            if [file.root for file in files] != side.roots:  # not one file in each searched folder
+                several[image_id] = files
+        if image_id not in known:
+            for file in files:
+                # If the other side has the same name, it is the name of an image
+                if file.parts[-1] not in other_names:
+                    possible_owners |= _possible_owners(file, side)
+    ambiguous = possible_owners.intersection(known, paths)
+    return FilesOfSide(paths, ambiguous | _find_unclear(several, side.rule, may_be_frames))
 
 
-def _possible_owners(
-    file: _File, rules: Iterable[Arrangement], arrangement: Arrangement
-) -> set[str]:
-    """Return the ids of the images to which a left-over file may belong, perhaps as an annotation.
+def _possible_owners(file: _File, side: _Side) -> set[str]:
+    """Return the ids of the images of which a file may be an annotation, though it fits none.
 
-    Any of the `rules` may give its image id. If the files of this side are named ID_1 or ID_gt1,
-    the id may also be any start of its name: "a" and "a_b" of "a_b_bob".
+    It may be named by any rule, not only by the chosen one of its side. If the files of this side
+    are named ID_1 or ID_gt1, "a_b_bob" may also be an annotation of "a" or "a_b".
     """
-    owners = {rule.id_in(file.parts) for rule in rules}
-    if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
+    owners = {rule.id_in(file.parts) for rule in side.groups_by_rule}
+    if side.rule in (Arrangement.NUMBERED, Arrangement.WORDED):
         name = file.parts[-1]
         owners |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
     return owners
 
 
-class _Ending(NamedTuple):
-    """The part of a path that distinguishes the files of an image.
+def _find_unclear(
+    images: Mapping[str, Sequence[_File]], rule: Arrangement, may_be_frames: bool
+) -> set[str]:
+    """Return the ids of the images whose several files are perhaps not annotations of one image.
 
-    Files form a series if they differ only in a number (ID_1, ID_2), in the file name within the
-    image's folder (ID/NAME), or in the folder (ANNOTATOR/ID.seg). They may then be its annotators.
+    Annotations differ in a number or a name only, as ID_1 and ID_2, but not ID_1 and ID_gt2. If
+    `may_be_frames` is True, they must not look like video frames: with leading zeros, or numbers
+    that all exceed 1 (in all `images`), as annotators are numbered from 0 or 1.
     """
+    endings_of: dict[str, list[_Ending]] = {}
+    for image_id, files in images.items():
+        endings_of[image_id] = [_parse_ending(image_id, file, rule) for file in files]
+    numbers = [e.number for endings in endings_of.values() for e in endings if e.number is not None]
+    start_above_1 = min(numbers, default=0) > 1
+    unclear = set[str]()
+    for image_id, endings in endings_of.items():
+        patterns = {ending.pattern for ending in endings}  # "" does not allow several files
+        is_series = len(patterns) == 1 and "" not in patterns
+        look_like_frames = start_above_1 or any(ending.has_leading_zeros for ending in endings)
+        if not is_series or (may_be_frames and look_like_frames):
+            unclear.add(image_id)
+    return unclear
 
-    # Folder, suffix and word (such as "_gt"), the same within a series; () if there is no series
-    series: tuple[object, ...]
-    number: int  # the number in "_1"; -1 for all others: "_gt1", ID/NAME and ANNOTATOR/ID.seg
+
+class _Ending(NamedTuple):
+    """What distinguishes a file from the others of its image."""
+
+    # The path with a star in place of what differs between annotators: "gt/ID_*.png",
+    # "gt/ID/*.png" or "gt/*/ID.seg"; "" if the image may have only one such file
+    pattern: str
+    number: int | None  # the number in "_1"; None for all others: "_gt1", ID/NAME, ANNOTATOR/ID.seg
     # True for a number like 001, as many video frames have it; in a folder per image also for 01
     has_leading_zeros: bool
 
 
-def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
-
-    Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
-    the word "_gt", and -1 for the number.
-    """
+def _parse_ending(image_id: str, file: _File, rule: Arrangement) -> _Ending:
+    """Return what distinguishes a file from others of the image `image_id`, under a naming rule."""
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
-    if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
+    if rule is Arrangement.FOLDERS and len(file.parts) > 1:  # ID/NAME
         has_zeros = _ZEROS_IN_FOLDER.search(name) is not None
-        return _Ending((folder, suffix), -1, has_zeros)
-    if arrangement is Arrangement.ONE:  # files of one name in several folders
-        is_bsds300 = suffix == ".seg"  # ANNOTATOR/ID.seg, the only such files that are a series
-        return _Ending((folder.parent, suffix) if is_bsds300 else (), -1, has_leading_zeros=False)
-    # ID_1 or ID_gt1, of which the ending "_1" or "_gt1" is left, or ID alone
-    ending = name.removeprefix(image_id)
+        return _Ending(f"{folder}/*{suffix}", None, has_zeros)
+    if rule is Arrangement.ONE:  # files of one name in several folders, which only BSDS300 has
+        pattern = f"{folder.parent}/*/{name}{suffix}" if suffix == ".seg" else ""
+        return _Ending(pattern, None, has_leading_zeros=False)
+    ending = name.removeprefix(image_id)  # "_1", "_gt1", or "" for ID alone
     word = ending.rstrip("0123456789")  # "_" or "_gt"
-    number = int(ending.removeprefix(word)) if word in ("_", ".", "-") else -1
-    return _Ending((folder, suffix, word), number, _ZEROS_BESIDE.search(ending) is not None)
+    number = int(ending.removeprefix(word)) if word in ("_", ".", "-") else None
+    has_zeros = _ZEROS_BESIDE.search(ending) is not None
+    return _Ending(f"{folder}/{image_id}{word}*{suffix}", number, has_zeros)
 
 
 def read_split(path: PathLike) -> list[str]:
