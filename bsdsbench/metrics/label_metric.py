@@ -72,9 +72,9 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
     - `classes` are given: class labels
     - otherwise: masks
 
-    If the ground truth has void pixels (`gt.valid` is False), the annotated map is int64 with the
-    value VOID there. In the returned options, `components`, `components_of` and `ignore` are reset
-    if they have been applied, here or when the files were read, and must not be applied again.
+    Where the ground truth is void (`gt.valid` is False), the annotated map becomes VOID, the
+    smallest int64. In the returned options, `components`, `components_of` and `ignore` are reset if
+    they have been applied, here or when the files were read, and must not be applied again.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -86,21 +86,20 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
         # The reader of a mask has put the pixels to ignore into `valid`; -1 means no such label
         if opt.ignored and not opt.classes:
             opt = _evolve(opt, ignore=-1)
-    # The calls of functions "refuse.." and "reject.." only check the maps, and may raise DataError
     if opt.components:  # masks: number the components, without ignored pixels
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
         opt = _evolve(opt, components=0, components_of="both", ignore=-1)
-    elif opt.unit != "class":  # numbers of instances
-        _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
-        _refuse_reused_numbers(pred_map, PRED_SIDE)
+    elif opt.unit != "class":  # numbers of instances: only check them
+        _refuse_truncated_numbers(pred_map, gt_map, opt.unit)  # saved with too few bits
+        _refuse_reused_numbers(pred_map, PRED_SIDE)  # more instances than the dtype has numbers
         _refuse_reused_numbers(gt_map, GT_SIDE)
-    elif opt.classes:  # labels of classes, which are first, first + 1, and so on
-        reject_binary_prediction(pred_map, gt_map, opt.labels, PRED_SIDE)
+    elif opt.classes:  # labels of classes: only check them
+        reject_binary_prediction(pred_map, gt_map, opt.labels, PRED_SIDE)  # a mask of 0 and 255
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
-        no_class = {0} if opt.first > 0 else set()  # then 0 marks pixels without a class
+        no_class = {0} if opt.first > 0 else set()  # below the first class, 0 is no class
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
     if valid is not None:  # int64, because VOID does not fit a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
@@ -111,13 +110,13 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
-    otherwise the mask. An all-zero stack (n, H, W) of predicted maps is n masks of objects without
-    any object, and becomes a single map (H, W) of a value that is no object: 0, or -1 if 0 may be
-    the label of a class. Raises DataError for other stacks of several maps, such as class scores,
-    and MissingPartError if there is no annotated map.
+    otherwise the mask. An all-zero stack (n, H, W) of predicted maps, as an image without a
+    prediction file is read, becomes a map (H, W) of a value that is no object: 0, or -1 if 0 may be
+    the label of a class. Any other stack of several maps, such as class scores, raises DataError.
+    Raises MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
-    # "class_boundaries" is a stack, which `_single_map` rejects with a message that helps
+    # The boundaries of each class, a stack (C, H, W), are only taken to be rejected below
     stored = [gt.parts[name] for name in (*names, "class_boundaries") if name in gt.parts]
     gt_map = stored[0] if stored else gt.labels  # `labels` raises MissingPartError
     pred_map = pred.classes
@@ -125,7 +124,8 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
         # With a divisor, a label is class x divisor + number, so that 0 belongs to class 0
         no_object = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], no_object)
-    # `_single_map` takes the map out of a stack (1, H, W), and rejects longer stacks
+    # `_single_map` takes the map out of a stack (1, H, W), and rejects longer stacks; the side,
+    # "prediction" or "ground truth", begins its message
     gt_map = _single_map(gt_map, pred_map.shape, GT_SIDE)
     return MapPair(_single_map(pred_map, gt_map.shape, PRED_SIDE), gt_map)
 
@@ -167,39 +167,35 @@ class LabelMetric(Metric[MapOptions]):
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
         from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
 
-        # Two maps (H, W), and the options without those that are already applied to the maps, such
-        # as `components`
+        # Two maps (H, W); `opt` without the options that are already applied to them
         pred_map, gt_map, opt = _read_maps(pred, gt, opt)
-        spacing = self.spacing_of(opt)
-        if not opt.classes and opt.unit == "class":  # the maps hold no classes, and no instances
+        spacing = self.spacing_of(opt)  # None unless the metric measures distances
+        if not opt.classes and opt.unit == "class":  # neither classes nor instances: two masks
             masks = as_masks(pred_map, gt_map, opt.ignored)
             return draw_masks(masks.pred, masks.gt, spacing)
-        # Give an object, or all of a class, the same label in both maps. The third value, the
-        # numbers that the objects had, is not needed
-        pair, class_of_label, _ = pair_masks(pred_map, gt_map, opt)
-        return draw_classes(pair, class_of_label, opt.class_names, spacing)
+        # In `paired.pair`, an object (or all of a class) has the same label in both maps
+        paired = pair_masks(pred_map, gt_map, opt)
+        return draw_classes(paired.pair, paired.class_of, opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.
 
-        - Without `components`: numbers of instances if `unit` is "instance" or "id", otherwise
-          class labels if there are classes, otherwise masks
-        - With `components` (options without classes): masks, whose connected components are the
-          objects. If `components_of` names one side, the files of the other side hold numbers of
-          instances.
+        In `FilesRead`, `labels` is the content of both files, or of the ground truth alone if
+        `pred_labels` names another one of the predictions. Values to ignore are its `void` only for
+        masks; in other maps they stay in the map as labels.
         """
-        if opt.unit == "id" and not opt.components:
-            return FilesRead(Kind.OBJECTS)  # each number is the same object in both maps
-        if opt.unit == "instance" and not opt.components:
-            return FilesRead(Kind.INSTANCES)  # objects that are paired by their overlap
-        if opt.classes:
-            return FilesRead(Kind.CLASSES)
-        # Masks on both sides, or on the one that `components_of` names
-        has_components = bool(opt.components)
+        if not opt.components:
+            if opt.unit == "id":
+                return FilesRead(Kind.OBJECTS)  # each number is the same object in both maps
+            if opt.unit == "instance":
+                return FilesRead(Kind.INSTANCES)  # numbers of objects that are paired by overlap
+            return FilesRead(Kind.CLASSES) if opt.classes else FilesRead(Kind.MASK, opt.ignored)
+        # Objects are the connected components of masks. If `components_of` names one side, only
+        # this side has masks, and the other side already has numbers of objects
         if opt.components_of == "predictions":
-            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=has_components)
-        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None  # None: as the truth
-        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_kind, components=has_components)
+            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=True)
+        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None
+        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_kind, components=True)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
@@ -225,55 +221,42 @@ class LabelMetric(Metric[MapOptions]):
         """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
-        belongs in `ignore`. Which checks are made depends on what the maps hold: masks or classes
-        (`unit` is "class"), or instances, paired by overlap ("instance") or by number ("id").
+        belongs in `ignore`. Maps with numbers of objects are checked for the meaning of the
+        numbers, maps of classes for interpolated, exchanged or shifted labels.
         """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
-        # The checks need only the distinct pairs of values at the same pixel, of which there are
-        # few: the value in pred, that in gt, and the number of pixels, (pairs,) each
+        # The distinct pairs (value in pred, value in gt) that the maps have at a pixel, and the
+        # number of pixels with each, (pairs,): few, so that the checks are fast
         overlaps = find_overlaps(pred_map, gt_map)
         is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
-        pixels = overlaps.pixels[is_known]
         known_pred, known_gt = overlaps.pred[is_known], overlaps.gt[is_known]
+        pixels = overlaps.pixels[is_known]
         # With components, the objects were numbered here; with a divisor, numbers contain a class
-        are_numbers = opt.unit != "class" and not (opt.components or opt.divisor)
-        if are_numbers:
+        if opt.unit != "class" and not (opt.components or opt.divisor):
             numbers = np.unique(overlaps.gt[overlaps.gt > 0])  # of the truth's objects, ascending
             yield from _number_symptoms(numbers, opt.ignored, f"{self.name}.ignore")
             yield from _background_symptoms(known_pred, known_gt, pixels)
-        if are_numbers and opt.unit == "instance":
-            sides = zip(SIDES, (pred_map, gt_map), (known_pred, known_gt), strict=True)
-            for side, labels, known_numbers in sides:
-                numbers = np.unique(known_numbers[known_numbers > 0])
-                if _are_classes(labels, numbers):
-                    problem = f"each number of the {side} has several large pieces: classes?"
-                    yield "classes", problem, "number each object, as skimage.measure.label does"
-                elif numbers.size > 1 and _are_shattered(labels, numbers):
-                    problem = (
-                        f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
-                    )
-                    yield "resized", problem, "resize to the nearest number, and save as PNG"
+            if opt.unit == "instance":
+                yield from _piece_symptoms(pred_map, known_pred, PRED_SIDE)
+                yield from _piece_symptoms(gt_map, known_gt, GT_SIDE)
         # A one-pixel stripe between two labels, as interpolation leaves, has a third label
         may_have_stripes = opt.unit == "class" and opt.classes and np.unique(overlaps.pred).size > 2
         if may_have_stripes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
-        # Maps pair by value: labels of classes or numbers of objects. A label may contain both, as
-        # class x divisor + number; then the classes are compared
+        # Classes have the same label in both maps. So have objects that are paired by number ("id")
         if opt.classes or opt.unit == "id":
-            divisor = max(opt.divisor, 1)
+            divisor = max(opt.divisor, 1)  # of values class x divisor + number: compare the classes
             exchanged = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
-            noun, fix_of_exchange = "classes", "renumber one side"
-            if not opt.classes:
-                noun = "numbers of objects"
-                fix_of_exchange = "`unit` instance pairs objects by their overlap"
-            if exchanged:
-                names = ", ".join(f"{k} is {j} of the truth" for k, j in exchanged)
-                yield "classes", f"{noun} are exchanged (label {names})", fix_of_exchange
-        # `first` is the option for the label of the first class
+            if exchanged and opt.classes:
+                problem = f"classes are exchanged (label {exchanged})"
+                yield "classes", problem, "renumber one side"
+            elif exchanged:
+                problem = f"numbers of objects are exchanged (label {exchanged})"
+                yield "classes", problem, "`unit` instance pairs objects by their overlap"
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
-            order = "check the order of the classes and `first`"
+            order = "check the order of the classes and `first`"  # an option, the first label
             yield "classes", "no label is in both maps", order
         for label in opt.ignored:
             if label in overlaps.pred and label not in overlaps.gt:
@@ -283,24 +266,41 @@ class LabelMetric(Metric[MapOptions]):
 def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str) -> Symptoms:
     """Yield (code, problem, fix) if some numbers of annotated objects probably mean another thing.
 
+    255 or 65535 is probably a void value if all other numbers are 1, 2, .., n. In Cityscapes maps,
+    a car is 26001 (id x 1000 + number), but cars not told apart are 26, and the road is 7.
+
     numbers: the distinct numbers above 0 of the annotated map of an image, ascending.
     ignored: the values that are void already. ignore_option: the name of the option for these.
-
-    255 or 65535 is probably a void value if all other numbers are 1, 2, .., n. Cityscapes maps hold
-    26001 for a car, 26 for cars that are not told apart, and 7 for the road.
     """
     if len(numbers) < 2:
         return
-    largest, n_others = int(numbers[-1]), len(numbers) - 1
-    is_odd = numbers[-2] == n_others and largest > n_others + 1  # the others have no gap
+    *others, largest = numbers.tolist()
+    are_others_1_to_n = others[-1] == len(others)
+    is_odd = are_others_1_to_n and largest > len(others) + 1
     if is_odd and largest in {255, 65535} - {*ignored}:
         problem = f"objects of the truth are numbered from 1, but one is {largest}"
         yield "void", f"{problem}: is it void?", Setting(ignore_option, largest, "if it is void")
-    # In Cityscapes the ids of classes with instances are 24 .. 33, and an instance is id x 1000 + k
-    small, large = numbers[numbers < 1000], numbers[numbers >= 1000]
-    if small.size and large.size and small[-1] < 34 and (large // 24000 == 1).all():
+    # The ids of Cityscapes end at 33, and those of classes with instances begin at 24. The test for
+    # these is 24000 <= number < 48000
+    ids, objects = numbers[numbers < 1000], numbers[numbers >= 1000]
+    if ids.size and objects.size and ids[-1] < 34 and (objects // 24000 == 1).all():
         problem = "numbers below 1000 are classes without instances (Cityscapes)"
         yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
+
+
+def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
+    """Yield (code, problem, fix) if the objects of a map (H, W) have too many connected pieces.
+
+    known_numbers: numbers in the map, in any order; those of 0 or less are background.
+    side: "prediction" or "ground truth", for the description of the problem.
+    """
+    numbers = np.unique(known_numbers[known_numbers > 0])
+    if _are_classes(labels, numbers):
+        problem = f"each number of the {side} has several large pieces: classes?"
+        yield "classes", problem, "number each object, as skimage.measure.label does"
+    elif numbers.size > 1 and _are_shattered(labels, numbers):
+        problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
+        yield "resized", problem, "resize to the nearest number, and save as PNG"
 
 
 def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
@@ -337,17 +337,18 @@ def _are_shattered(labels: Map, numbers: I8) -> bool:
     return bool(pieces.max(initial=0) > max(20, 4 * numbers.size))
 
 
-def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
-    """Find predicted labels that probably denote another class of the truth: [(pred, gt), ...].
+def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
+    """Name predicted labels that probably denote another class of the truth: "1 is 2 of the truth".
 
     pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
         several times.
     pixels (n,): the number of pixels of each pair.
 
-    A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
-    single pair may be an error of the classifier, which took one class for another. Therefore the
-    list is empty unless there are several pairs, and some label is the first of one and the second
-    of another, as 2 is in [(1, 2), (2, 3)]: a renumbering makes such chains, errors seldom do.
+    Such a pair has two different labels whose pixels overlap with an IoU above 0.5. A single pair
+    may be an error of the classifier, which took one class for another. Therefore the text is empty
+    unless there are several pairs, and some label is the first of one and the second of another, as
+    2 is in "1 is 2 of the truth, 2 is 3 of the truth": a renumbering makes such chains, errors
+    seldom do.
     """
     pred_labels, pred_index = np.unique(pred, return_inverse=True)
     gt_labels, gt_index = np.unique(gt, return_inverse=True)
@@ -360,8 +361,10 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     is_exchanged = (pred_labels[k] != gt_labels[j]) & (2 * intersection > union)
     sources = pred_labels[k[is_exchanged]].tolist()
     targets = gt_labels[j[is_exchanged]].tolist()
-    has_chain = len(sources) > 1 and bool({*sources} & {*targets})
-    return list(zip(sources, targets, strict=True)) if has_chain else []
+    if len(sources) < 2 or not {*sources} & {*targets}:
+        return ""
+    pairs_of_labels = zip(sources, targets, strict=True)
+    return ", ".join(f"{source} is {target} of the truth" for source, target in pairs_of_labels)
 
 
 def _is_interpolated(pred: Map, gt: Map) -> bool:
@@ -548,10 +551,11 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    A map counts as truncated if the other map has numbers too large for its dtype, and at over half
-    of the pixels with such numbers, the low bits of both maps agree. Maps of different shapes are
-    not checked. If `unit` is "instance", truncation is accepted if all numbers remain distinct and
-    none became 0, because instances are not paired by number.
+    Truncation keeps the low bits: 300 becomes 44 in 8 bits. A map counts as truncated if the other
+    map has numbers too large for its dtype, and it holds their low bits at over half of their
+    pixels (not at all, because a prediction has errors). Maps of different shapes are not checked.
+    If `unit` is "instance", truncation is accepted if all numbers remain distinct and none became
+    0, the background, because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
@@ -560,16 +564,15 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
-        low_bits = np.unique(numbers & (n_values - 1))  # such as 300 -> 44 in 8 bits
-        still_differ = low_bits.size == numbers.size and low_bits[0] > 0
-        if unit == "instance" and still_differ:
+        truncated = np.unique(numbers & (n_values - 1))
+        remain_distinct = truncated.size == numbers.size and truncated[0] > 0
+        if unit == "instance" and remain_distinct:
             continue
         is_too_large = other >= n_values
-        # The same bits as unsigned numbers: -56 in int8 is 200 of 8 bits
-        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
-        has_low_bits = unsigned == other & (n_values - 1)
-        n_agreeing = int(has_low_bits[is_too_large].sum())
-        if 2 * n_agreeing > int(is_too_large.sum()):
+        # The bits as unsigned numbers: the int8 -56 has those of 200, which 456 has as low bits
+        bits = narrow.view(f"u{narrow.dtype.itemsize}")[is_too_large]
+        n_agreeing = np.count_nonzero(bits == other[is_too_large] & (n_values - 1))
+        if 2 * n_agreeing > bits.size:
             raise DataError(
                 f"{what}: {narrow.dtype} with the other side's numbers modulo {n_values} (up to "
                 f"{other.max()} there), expected all their bits: save 16 or 32 bits"

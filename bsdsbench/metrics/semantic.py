@@ -163,11 +163,6 @@ class SemanticOptions:
     )
 
     @property
-    def ignored_border(self) -> int:
-        """The width in pixels of the border that is ignored but not cut off; 0 if there is none."""
-        return self.border if self.border_rule == "ignore" else 0
-
-    @property
     def class_labels(self) -> tuple[int, ...]:
         """The label of each class."""
         return self.ids or tuple(range(self.first, self.first + len(self.classes)))
@@ -190,49 +185,33 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     """Bring the boundaries of all classes in the prediction and the ground truth to the same size.
 
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
-    of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
-    boundaries are drawn from the labels if `params.radius` is above 0.
-
-    The ground truth, and predicted labels, are scaled by `params.scale`. Boundaries that are drawn
-    here are scaled as `params.scaled` says: by the labels, before drawing, or after drawing.
-    Predictions of another size than the scaled ground truth are resized by the rule
-    `params.resize`. A border of `params.border` pixels is overwritten (boundaries by 0, labels by
-    the ignored label) if `params.border_rule` is "ignore", and otherwise cut off at the end.
+    of each class (C, H, W), soft or bool. The ground truth, and predicted labels, are scaled by
+    `params.scale`. Predicted boundaries of another size are resized by the rule `params.resize`. A
+    border of `params.border` pixels is ignored in full-size maps, or cut off at the end.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
     """
-    from bsdsbench.kernels.thinning import thin_each
-
-    labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # `class_boundaries` scales labels before it draws, unless drawn boundaries are to be scaled
-    remaining_scale = params.scale if params.scaled == "boundaries" else 1  # of what it has drawn
-    if annotated is None or (params.radius and labels is not None):
-        instances = gt.instances if params.instances else None
-        boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
-        scale = remaining_scale
-    else:
-        _check_class_axis(annotated, params, GT_SIDE)
-        boundaries, scale = _overwrite_border(annotated != 0, params), params.scale
-    if params.thin_gt:
-        boundaries = thin_each(boundaries)
-    boundaries = _scale_to_nearest(boundaries, scale)
+    boundaries = _annotated_boundaries(gt, params)  # (C, H', W'), scaled
+    labels = gt.parts.get("labels")  # None if the ground truth has only boundaries
     if labels is not None:
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
+    maps = pred
     if pred.ndim == 2:  # a label map
-        maps = _scale_to_nearest(class_boundaries(pred, params, None, PRED_SIDE), remaining_scale)
-    else:  # boundaries, which are not scaled but resized
-        maps = pred
+        maps = class_boundaries(pred, params, None, PRED_SIDE)
+        if params.scaled == "boundaries":  # otherwise, the labels were scaled before drawing
+            maps = _scale_to_nearest(maps, params.scale)
     _check_class_axis(maps, params, PRED_SIDE)
     maps = _resize(maps, boundaries.shape[1:], params.resize)
-    if params.ignored_border or not params.border:  # nothing to cut off
+    border = params.border
+    if border == 0 or params.border_rule == "ignore":  # keep the size; predict 0 in the border
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
-    if min(boundaries.shape[1:]) <= 2 * params.border:
+    if min(boundaries.shape[1:]) <= 2 * border:
         raise ShapeError(
             f"{GT_SIDE}: shape {boundaries.shape[1:]}, expected more than the border of "
-            f"{params.border} pixels on each side"
+            f"{border} pixels on each side"
         )
-    inner = np.s_[..., params.border : -params.border, params.border : -params.border]
+    inner = np.s_[..., border:-border, border:-border]
     return PreparedClasses(
         np.ascontiguousarray(maps[inner]),
         np.ascontiguousarray(boundaries[inner]),
@@ -240,26 +219,45 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     )
 
 
+def _annotated_boundaries(gt: GroundTruth, params: SemanticOptions) -> Bool:
+    """Return the annotated boundaries of C classes, thinned and scaled by the options, (C, H', W').
+
+    They are drawn from the annotated labels if there are no annotated boundaries, or if a radius is
+    given. If `params.scaled` is "labels", the labels are scaled before boundaries are drawn, and
+    otherwise the boundaries at the end.
+    """
+    from bsdsbench.kernels.thinning import thin_each
+
+    annotated = gt.parts.get("class_boundaries")
+    if annotated is None or ("labels" in gt.parts and params.radius > 0):
+        instances = gt.instances if params.instances else None
+        boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
+        is_scaled = params.scaled == "labels"
+    else:
+        _check_class_axis(annotated, params, GT_SIDE)
+        boundaries = _overwrite_border(annotated != 0, params)
+        is_scaled = False
+    if params.thin_gt:
+        boundaries = thin_each(boundaries)
+    return boundaries if is_scaled else _scale_to_nearest(boundaries, params.scale)
+
+
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, what: str = "label map"
 ) -> Bool:
-    """Draw the boundaries of each class in a label map.
+    """Draw the boundaries of each class in a label map, by the rule of `_draw_boundary`.
 
-    If `params.radius` is 0, a pixel is on the boundary of a class if the 2 x 2 block of the pixel
-    and its right, lower and lower-right neighbours lies partly in the class, as in seg2bdry. With a
-    radius r > 0, a pixel is on the boundary if a pixel on the other side of the class's outline is
-    at most r away. Ignored pixels are on neither side, and never on a boundary. There is one
-    exception: with a radius above 0 and `params.ignored_rule` "span", boundaries run across thin
-    strips of ignored pixels.
+    With `params.radius` 0, they are one pixel wide; with a radius r, a pixel is on the boundary if
+    it is at most r pixels from the other side of it. Ignored pixels are on neither side.
 
-    If `params.scaled` is "labels", the labels are scaled by `params.scale` before boundaries are
-    drawn. If `params.ignored_border` is not 0, the image border, of so many pixels, first gets the
-    ignored label, so that no class has boundaries there. The masks of instances are taken from the
-    labels without this change, as in the program py-edge-eval.
+    If `params.scaled` is "labels", the labels are first scaled by `params.scale`. With the border
+    rule "ignore", the border of the image first gets the ignored label, so that no class has
+    boundaries there.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
-        each instance whose number is at least `params.instance_from` is drawn too.
+        each instance is drawn too. Numbers below `params.instance_from` are no instances: in
+        Cityscapes, 26001 is a car, but 7 the road.
     what: the name of the labels in errors.
 
     Returns bool (C, H', W'), with the classes in the order of `params.classes`. The size (H', W')
@@ -268,25 +266,26 @@ def class_boundaries(
     """
     label_map = as_label_map(labels, what)
     scale = params.scale if params.scaled == "labels" else 1
-    drawn_labels = _scale_to_nearest(_overwrite_border(label_map, params), scale)
-    labels_with_border = _scale_to_nearest(label_map, scale)
+    class_map = _scale_to_nearest(_overwrite_border(label_map, params), scale)
     if instances is not None:
         same_shape(instances.shape, label_map.shape, f"{what}: instances")
         instances = _scale_to_nearest(instances, scale)
-    valid = ~np.isin(drawn_labels, params.ignored)
-    present = set(np.unique(drawn_labels[valid]).tolist())
+        # Instances keep their pixels in an ignored border, as in the program py-edge-eval
+        class_of_instance_pixel = _scale_to_nearest(label_map, scale)
+    valid = ~np.isin(class_map, params.ignored)
+    present = set(np.unique(class_map[valid]).tolist())
     _check_labels(present, params, what)
-    margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
-    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
+    margin = 2 * params.radius + 1  # pixels further from a mask do not change its boundary
+    boundaries = np.zeros((len(params.classes), *class_map.shape), bool)
     for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        masks = [drawn_labels == label]
+        masks = [class_map == label]  # of the class, and of each of its instances
         if instances is not None:
-            region = labels_with_border == label
+            region = class_of_instance_pixel == label
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
-        for mask in masks:  # of the class, and of each of its instances
+        for mask in masks:
             box = box_around(mask, margin)
             boundaries[k][box] |= _draw_boundary(mask[box], valid[box], params)
     return boundaries
@@ -354,13 +353,13 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Return the maps with a border, `params.ignored_border` pixels wide on each side, overwritten.
+    """Return maps with an overwritten border, `params.border` pixels wide, if the rule is "ignore".
 
     In boundary maps (C, H, W), the border becomes 0. In a label map (H, W), it gets the first of
-    `params.ignored`; if no label is ignored, the map is returned unchanged.
+    the ignored labels. If no label is ignored, or `params.border_rule` is "crop", nothing changes.
     """
-    border, values = params.ignored_border, params.ignored if maps.ndim == 2 else (0,)
-    if not border or not values:
+    border, values = params.border, params.ignored if maps.ndim == 2 else (0,)
+    if border == 0 or params.border_rule != "ignore" or not values:
         return maps
     dtype = np.result_type(maps, np.min_scalar_type(values[0]))  # one that can hold the value too
     framed = np.full(maps.shape, values[0], dtype)
@@ -460,8 +459,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are
         0. A class is skipped if it has no annotated boundary and `opt.absent` is "skip".
         """
-        _check_numbering(pred, gt, opt)
-        # (C, H, W) predicted and annotated boundaries; (H, W) annotated labels, or None
+        _check_numbering(pred, gt, opt)  # that both maps number the classes alike
+        # Boundaries of each class in both maps, (C, H, W), and annotated labels (H, W) or None
         maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
@@ -478,7 +477,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             drawn, dropped = boundaries[k], None
             # Remove predictions inside the class, farther from its boundary than the tolerance
             if labels is not None and opt.interior != "keep" and drawn.any():
-                is_class = np.equal(labels, opt.class_labels[k])
+                is_class = labels == opt.class_labels[k]  # `opt.classes` has the names
                 interior = is_class & ~dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":  # before thinning
                     soft = np.where(interior, soft.dtype.type(0), soft)
@@ -555,15 +554,15 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
     expected = "boundaries of each class"  # how the message names what a stack should hold
     pred_maps = pred.classes
     labels = gt.parts.get("labels")  # None if the ground truth has no label map
-    # Label maps must number the classes alike, such as both from 0
+    # Two label maps must number the classes alike: not one from 0 and the other from 1
     if labels is not None and pred_maps.ndim == 2 and labels.ndim == 2:
         refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
-    # Stacks must not be scores of the classes: one-hot maps or probabilities
+    # The maps of a stack must not add up to 1 at each pixel, as one-hot maps and probabilities do
     if pred_maps.ndim == 3:
         refuse_channels(tuple(pred_maps), f"{PRED_SIDE}: ", expected)
     if "class_boundaries" in gt.parts:
         refuse_channels(tuple(gt.class_boundaries), f"{GT_SIDE}: ", expected)
-    # A predicted label map must not be a mask of 0 and 255
+    # A predicted label map must not be a mask of 0 and 255. The check compares the maps by pixel
     if labels is not None and pred_maps.shape == labels.shape:
         reject_binary_prediction(pred_maps, labels, opt.class_labels, PRED_SIDE)
 
