@@ -60,10 +60,8 @@ _CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 def _is_crop(value: tuple[int, ...]) -> bool:
     """Return True for () (no crop) or a nonempty (first row, end row, first column, end column)."""
-    if value == ():
-        return True
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
-        return False
+        return value == ()
     return bool(value[0] < value[1] and value[2] < value[3])
 
 
@@ -169,10 +167,7 @@ class DepthMaps(NamedTuple):
     matte: Bool | None  # mask of the annotated object; None if there is none
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return the ground-truth edges: bool (H, W) for each annotator.
-
-        If `opt.gt_edges` is "canny", they are the Canny edges of the true depth, a single map.
-        """
+        """Return bool edges (H, W) of each annotator, or one map of Canny's by `opt.gt_edges`."""
         if opt.gt_edges == "canny":
             return (_canny_edges(_require_annotation(self.gt_for_canny, "depth"), opt.dbe),)
         return _require_annotation(self.edges or None, "edges")
@@ -191,16 +186,16 @@ def _require_annotation(annotation: _Annotation | None, what: str) -> _Annotatio
 def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
     """Crop the maps (H, W) of one image, convert them to depth and align the prediction.
 
-    The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
+    The depth of a pixel is known if its stored value is finite and above 0. By `opt.invalid`, these
     pixels are evaluated (`DepthMaps.valid`):
 
-    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. If the
-      ground truth has no `valid` or no depth map, that condition is left out.
-    - "both": as "truth", and the predicted depth must also be known
-    - "none": all pixels
+    - "truth": those that are True in `gt.valid` and of known true depth, as far as there are these
+    - "both": those of "truth" that also have a known predicted depth
+    - "none": all
 
-    Raises ShapeError if the sizes differ, and DataError if the crop exceeds the image or if there
-    is no true depth to align to.
+    The maps for Canny's detector keep negative depths, but have NaN where nothing was stored: a 0,
+    or no finite number. Raises ShapeError if the sizes differ, and DataError if the crop exceeds
+    the image or if there is no true depth to align to.
     """
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
@@ -208,35 +203,38 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
     if bottom > rows or right > cols:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
     window = slice(top, bottom), slice(left, right)
+    parts = {k: part[window] for k, part in gt.parts.items() if k in ("depth", "mask", "valid")}
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
-    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
-    gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None
     # A file of one map was read as depth; `gt_holds` may say that the map is edges or a matte
-    if gt_values is not None and opt.gt_holds == "edges" and not edges:
-        cut = 127 / 255 if gt_values.dtype == np.uint8 else 0  # in 8 bits, edges are 128 .. 255
-        edges, gt_values = (binarise(gt_values, cut, "ground truth"),), None
-    elif gt_values is not None and opt.gt_holds == "matte" and matte is None:
-        matte, gt_values = binarise_matte(gt_values, "ground truth"), None
-    if gt_values is None and opt.align != "none":
+    if "depth" in parts and opt.gt_holds == "edges" and not edges:
+        values = parts.pop("depth")
+        cut = 127 / 255 if values.dtype == np.uint8 else 0  # in 8 bits, edges are 128 .. 255
+        edges = (binarise(values, cut, "ground truth"),)
+    elif "depth" in parts and opt.gt_holds == "matte" and "mask" not in parts:
+        parts["mask"] = binarise_matte(parts.pop("depth"), "ground truth")
+    if "depth" not in parts and opt.align != "none":
         raise DataError(f"ground truth: no depth, which depth.align = {opt.align} needs")
-    # is_number: the stored value is finite and not 0; is_known: it is also above 0. Canny detects
-    # edges among all numbers, also negative ones; in its input, other pixels are NaN
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
-    valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
+    valid = parts["valid"] != 0 if "valid" in parts else everywhere
     gt_depth = gt_for_canny = None
-    if gt_values is not None:
-        gt_depth, is_gt_number, is_gt_known = _to_depth(gt_values, opt.gt_holds, opt.gt_scale)
+    if "depth" in parts:
+        gt_depth, is_gt_number, is_gt_known = _to_depth(parts["depth"], opt.gt_holds, opt.gt_scale)
         valid = valid & is_gt_known
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
-        is_input = is_gt_number if opt.invalid == "none" else is_gt_number & valid
-        gt_for_canny = np.where(is_input, gt_depth, np.nan)
-    pred_for_canny = np.where(is_number, depth, np.nan)
-    if opt.invalid == "both":
-        valid = valid & is_known
-    elif opt.invalid == "none":
-        valid = everywhere
-    return DepthMaps(depth, is_known, pred_for_canny, gt_depth, gt_for_canny, valid, edges, matte)
+        is_for_canny = is_gt_number if opt.invalid == "none" else is_gt_number & valid
+        gt_for_canny = np.where(is_for_canny, gt_depth, np.nan)
+    evaluated = {"truth": valid, "both": valid & is_known, "none": everywhere}
+    return DepthMaps(
+        pred=depth,
+        known=is_known,
+        pred_for_canny=np.where(is_number, depth, np.nan),
+        gt=gt_depth,
+        gt_for_canny=gt_for_canny,
+        valid=evaluated[opt.invalid],
+        edges=edges,
+        matte=parts.get("mask"),
+    )
 
 
 class _Depth(NamedTuple):
@@ -383,18 +381,32 @@ def log_steps(depth: F8) -> F8:
     return np.minimum(steps, 1.0)
 
 
-def _mean_over_directions(n_in_both: Map, n_in_map: Map, strict: bool) -> F8:
-    """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
+def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
+    """Compute F, precision and recall of depth edges of N images at R ratios: measure -> (N, R).
 
-    This is the mean of the fractions in four directions. If `strict` is True, a direction without
-    edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
+    Precision and recall are means of the shares in four directions. A direction without edges is
+    left out, and the mean is NaN if no direction has any. If `strict`, such a direction counts 0.
 
-    n_in_both, n_in_map (..., R, 4): number of edges that both maps have, and of all edges of the
-        one map, at each ratio (threshold) in each direction.
+    counts: "si" and "matte" of `DepthMetric.count`, or one of them.
     """
-    if strict:
-        return ratio(n_in_both, n_in_map).mean(axis=-1)
-    return defined_mean(defined_ratio(n_in_both, n_in_map))
+
+    def mean_share(n_in_both: I8, n_in_map: I8) -> F8:
+        """Return the mean over directions of numbers of edges (N, R, 4), divided; (N, R)."""
+        if strict:
+            return ratio(n_in_both, n_in_map).mean(axis=-1)
+        return defined_mean(defined_ratio(n_in_both, n_in_map))
+
+    shares: dict[str, F8] = {}
+    if "si" in counts:
+        in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+        recall, precision = mean_share(in_both, in_gt), mean_share(in_both, in_pred)
+        f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))  # undefined: 0
+        shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
+        shares["si_precision"], shares["si_recall"] = precision, recall
+    if "matte" in counts:
+        in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
+        shares["matte_recall"] = mean_share(in_both, in_gt)
+    return shares
 
 
 _SHARES = (
@@ -456,8 +468,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
 
         si : int64 (R, 4, 3), the edges in both maps, in the prediction, and in the ground truth.
             Axis 1 is the position of the nearer pixel in the pair (left, top, right, bottom).
-        matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (matte) that
-            are predicted edges, and all of them. Axis 1 is the position of the pixel inside.
+        matte : int64 (R, 4, 2), the pairs across the outline of the annotated object (a mask that
+            was binarised) that are predicted edges, and all. Axis 1: position of the pixel inside
         dbe_sum : float64 (2,), for both parts of the depth boundary error, accuracy (from predicted
             edges to true ones) and completeness, the sums of distances in pixels
         dbe_n : int64 (3,), the numbers of distances in these sums, and of true edge pixels
@@ -475,20 +487,20 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 inverse_pred, _require_annotation(maps.matte, "matte"), _RATIOS
             )
         if "dbe" in opt.measures:
-            pred_edges = _canny_edges(maps.pred_for_canny, opt.dbe)  # bool (H, W)
+            pred_edges = _canny_edges(maps.pred_for_canny, opt.dbe)
             if opt.dbe == "sharpdepth":  # this program never uses annotated edges
                 gt_edges = _canny_edges(_require_annotation(maps.gt_for_canny, "depth"), opt.dbe)
-            else:  # those of any annotator, or of Canny if `opt.gt_edges` is "canny"
-                gt_edges = np.logical_or.reduce(maps.true_edges(opt))
+            else:
+                gt_edges = np.logical_or.reduce(maps.true_edges(opt))  # of any annotator
             counts["dbe_sum"], counts["dbe_n"] = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
         if opt.matches_edges:  # one to one, as the boundary benchmark does, among valid pixels
             if opt.pred_edges == "canny":
                 soft = _canny_edges(maps.pred_for_canny, opt.dbe).astype(np.float64)
-            else:  # differences of log depths; those from NaN are 0
+            else:  # the log difference of a depth from its neighbours; none from an invalid pixel
                 soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
             drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
-            soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
-            counts |= counter(soft_edges, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
+            valid_soft = Prediction(gt.image_id, soft=soft * maps.valid)
+            counts |= counter(valid_soft, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
@@ -500,21 +512,9 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             the value at every single ratio, here 1.05
         dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
-        shares: dict[str, F8] = {}  # at each of R ratios, (N, R)
-        # Numbers of edges, (N, R, 4): of N images, at R ratios, in four directions
-        if "si" in counts:
-            in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
-            recall = _mean_over_directions(in_both, in_gt, opt.strict)
-            precision = _mean_over_directions(in_both, in_pred, opt.strict)
-            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))  # undefined: 0
-            shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
-            shares["si_precision"], shares["si_recall"] = precision, recall
-        if "matte" in counts:
-            in_both, in_gt = np.moveaxis(counts["matte"], -1, 0)
-            shares["matte_recall"] = _mean_over_directions(in_both, in_gt, opt.strict)
         values: dict[str, F8] = {}
-        for key, share in shares.items():
-            # A value has its ratio, 1.05 .. 1.25, as weight; an undefined value has none
+        for key, share in _shares_at_ratios(counts, opt.strict).items():
+            # As in Depth Pro, a value has its ratio, 1.05 .. 1.25, as weight; undefined ones have 0
             weights = np.where(np.isnan(share), 0.0, _RATIOS)
             total = (np.nan_to_num(share) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
@@ -524,11 +524,11 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = share[..., k]
         if "dbe_n" in counts:
-            # Numbers of distances of accuracy and completeness, and of true edge pixels, (N,) each
-            n_near, n_distances, n_true = counts["dbe_n"].T
-            means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
+            # The number of distances in each of both sums, and of true edge pixels, (N,) each
+            n_accuracy, n_completeness, n_true = counts["dbe_n"].T
+            means = ratio(counts["dbe_sum"].T, np.stack([n_accuracy, n_completeness]))  # (2, N)
             # If no predicted edge is within RADIUS of a true one, both errors are RADIUS
-            means = np.where(n_near == 0, RADIUS, means)
+            means = np.where(n_accuracy == 0, RADIUS, means)
             means = np.where(n_true > 0, means, np.nan)  # undefined without true edges
             values["dbe_accuracy"], values["dbe_completeness"] = means
         return values
