@@ -112,14 +112,13 @@ class CurveMetric(ValuesMetric[Opt]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        The scores of a single curve are returned as they are, such as "ods". If there are several,
-        those of each curve are nested by its path from `curves`: ["seval"]["ods"]. The base class
-        adds the means over images of the metric's `values`, if it has any.
+        The scores of a single curve, which has the path (), are returned as they are, such as
+        "ods". Those of several are nested by their paths: ("seval",) has ["seval"]["ods"]. The base
+        class adds the means over images of the metric's `values`, if it has any.
         """
         scores = {}  # path -> scores; R50 is the recall at precision 0.5
         for path, matches in self.curves(stack, opt).items():
             scores[path] = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-        # A single curve has the path (). `nest` puts the scores of ("seval",) under the key "seval"
         curves = scores[()] if () in scores else nest(scores)
         return {**curves, **super().scores(stack, weights, protocol, opt)}
 
@@ -217,15 +216,15 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """
         thresholds = stack["thresholds"]
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
-        if OTHER_MATCHES not in stack:
+        if OTHER_MATCHES not in stack:  # there is a single tolerance
             return scores
         per_tolerance = [scores]  # R50 only at the first, as it has no column for each tolerance
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
-        for key in self.tolerance_scores:
+        for key in self.tolerance_scores:  # "ods" and "ois", points whose F is averaged, and "ap"
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
-                scores[tolerance_key(key, name)] = at_one[key]  # "ods" is a point: F, recall ..
-            values = [value_at(at_one, key) for at_one in per_tolerance]  # numbers: F of a point
+                scores[tolerance_key(key, name)] = at_one[key]
+            values = [value_at(at_one, key) for at_one in per_tolerance]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
@@ -531,41 +530,42 @@ def threshold_changes(
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
-    The changes begin with those from an empty map to the map at the highest threshold. Sizes
-    include the pixels that `near` leaves out. Raises ShapeError if the prediction has another size.
+    Step 0 leads from an empty map to that of the highest threshold, step k to the next lower one.
+    Its changes start[k] .. start[k + 1] - 1 are flat indices, `pixel`, with `added` True or False.
+    Sizes count the pixels that `near` leaves out too. Raises ShapeError if `pred` has another size.
     """
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
-    size = None  # (T,), not yet counted
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
+    size = None  # (T,), numbers of pixels, not yet counted
     if pred.kind == "segs":
-        bmaps = boundaries_of_segs(pred, valid)
-        thresholds = np.arange(1.0, len(bmaps) + 1)
-        changes = thinning.stack_changes(thinning.thin_each(bmaps) if protocol.thin else bmaps)
+        maps = boundaries_of_segs(pred, valid)
+        thresholds = np.arange(1.0, len(maps) + 1)
+        changes = thinning.stack_changes(thinning.thin_each(maps) if protocol.thin else maps)
     else:
-        soft, first = pred.boundary_map(), int(protocol.whole_image)
-        # Without a threshold 0. Cuts are the smallest values that count as boundary
-        thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
-        if near is None or protocol.clean or dropped is not None:
-            near = thinning.EVERYWHERE  # `clean`, and the size without `dropped`, need all pixels
+        soft = pred.boundary_map()
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)  # apply these
-        level = thresholding.levels(soft, cuts)  # (H, W), number of thresholds each pixel reaches
+        n_skipped = 1 if protocol.whole_image else 0  # the threshold 0
+        thresholds = np.array(protocol.thresholds[n_skipped:])
+        smallest_values = protocol.cuts()[n_skipped:]  # (T,), that are boundary at each threshold
+        level = thresholding.levels(soft, smallest_values)  # (H, W), thresholds a pixel reaches
+        if near is None or protocol.clean or dropped is not None:
+            near = thinning.EVERYWHERE  # maps and sizes are computed anew below, from all changes
         changes, size = thinning.thinning_changes(level, thresholds.size, protocol.thin, near)
         if protocol.clean:  # remove pixels without neighbours
-            changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
-    # Step k has the changes start[k] .. start[k + 1] - 1 of the pixels with the indices `pixel`
+            changes, size = thinning.stack_changes(clean(rebuild_maps(changes, shape))), None
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[changes.pixel]
-        start = np.r_[0, np.cumsum(is_kept)][changes.start]  # numbers of kept changes before a step
+        start = np.r_[0, np.cumsum(is_kept)][changes.start]  # without those dropped before a step
         changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
-    if size is None or protocol.clean or dropped is not None:  # count the pixels that are left
+        size = None
+    if size is None:
         # Of the start[k] changes before step k, some add a pixel, and all others remove one
         n_added = np.r_[0, np.cumsum(changes.added)][changes.start]
-        n_removed = changes.start - n_added
-        size = (n_added - n_removed)[1:]
+        size = (n_added - (changes.start - n_added))[1:]
     return ThresholdChanges(thresholds, changes, size)
 
 

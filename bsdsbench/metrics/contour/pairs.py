@@ -130,22 +130,20 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     # Labels that stand for no class -> a remark on the label in the error message
     remarks: dict[float, str] = {0: ""} if classes.start > 0 else {}
     remarks |= dict.fromkeys(ignored, " (ignored)")
-    is_none = np.isin(labels, list(remarks))
-    if labels.dtype == np.int64:
-        is_none |= labels == VOID
-    if what == PRED_SIDE and labels.max() < 0:
-        # An empty prediction: -1 stands for no class, but another negative value is still wrong
+    if what == PRED_SIDE and labels.max() < 0:  # an empty prediction, unless it has -2 or less
         is_none = labels == -1
+    else:
+        is_none = np.isin(labels, list(remarks))
+        if labels.dtype == np.int64:  # VOID fits no smaller type
+            is_none |= labels == VOID
     is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
     if is_wrong.any():
-        also = "".join(f", or {label}{remark}" for label, remark in remarks.items())
-        wrong = labels[is_wrong][0]
-        # The option `ignore` takes no negative label: its -1 means that there are no void pixels
-        is_void = what == GT_SIDE and wrong < 0
-        fix = "if it is void, save it as 255 and set ignore=255" if is_void else ""
-        is_zero_a_class = classes.start == 0 and 0 not in ignored
-        if wrong == classes.stop and is_zero_a_class:  # one label too many: is 0 background?
+        wrong, fix = labels[is_wrong][0], ""
+        if what == GT_SIDE and wrong < 0:  # -1 for void, which is no value of the option `ignore`
+            fix = "if it is void, save it as 255 and set ignore=255"
+        elif wrong == classes.stop and 0 in classes and 0 not in ignored:  # one label too many
             fix = "first=1 if 0 is the background, which has no name"
+        also = "".join(f", or {label}{remark}" for label, remark in remarks.items())
         raise DataError(
             f"{what}: label {wrong}, expected {classes.start} .. {classes.stop - 1}{also}",
             fix=fix or (),
@@ -193,19 +191,17 @@ def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Ove
     """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
     In the `Overlaps` that are returned, classes are numbered from 0, and -1 means no class. In
-    masks, the object is class 0 and the background -1. So void pixels, which have class -1 in label
-    maps, must be removed from masks, not to be counted as background. A pair with a -1 can occur
+    masks, the object (1) is class 0, and the background (0) is -1. A pair with a -1 can occur
     several times, as several labels can stand for no class.
     """
     if not opt.classes:
-        masks = as_masks(pred, gt, opt.ignored)
-        void = void_of(gt, opt.ignored)
-        if void is not None:  # then the masks are flat, (pixels that are not void,)
+        masks, void = as_masks(pred, gt, opt.ignored), void_of(gt, opt.ignored)
+        if void is not None:  # remove void pixels, which would count as background: (pixels,)
             masks = MapPair(masks.pred[~void], masks.gt[~void])
         overlaps = find_overlaps(masks.pred, masks.gt)
-        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
+        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)
     overlaps = find_overlaps(*as_label_maps(pred, gt))
-    # Check and convert each distinct pair of labels once, as if the pairs were an image of one row
+    # Check and renumber each distinct pair of labels once, as if the pairs were an image of one row
     pred_row, gt_row = overlaps.pred[None], overlaps.gt[None]
     classes = as_pair(pred_row, gt_row, len(opt.classes), opt.ignored, opt.first)
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
@@ -304,21 +300,15 @@ class Instances(NamedTuple):
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions (instances) of two instance maps (H, W), and the overlaps of their values.
 
-    In the regions returned, void pixels and crowds (groups of objects that are not annotated one by
-    one) are in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a
-    crowd, and `excused` the share of its pixels that are void or on a crowd of its class. A caller
-    may pardon an unpaired region with a large share.
-
-    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
-    for crowds. With C classes, an ignored class with the number divisor - 1 - k is a crowd of class
-    k if k < C, and a crowd that excuses no prediction if C <= k < 2 C (an earlier crowd of a class,
-    of which panopticapi heeds only the last). With the divisor 1000 and the ignored class 255, the
-    value 255998 is a crowd of class 1, counted from 0.
+    Void pixels and crowds (groups of objects that are not annotated one by one) are in no region.
+    Instead, `on_crowd` is the number of pixels of each predicted region on a crowd, and `excused`
+    the share of its pixels that are void or on a crowd of its class. A caller may pardon an
+    unpaired region with a large share.
 
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
-    # The distinct pairs of values at common pixels, (overlaps,), and the number of their pixels.
-    # All arrays below have an entry for each overlap, or for each predicted region
+    # An overlap is a distinct pair of values at common pixels. (overlaps,) each: the value in pred,
+    # that in gt, and the number of pixels
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values, pixels = overlaps.pred, overlaps.gt, overlaps.pixels
     if opt.things:  # values below the divisor are classes without a number: give them one
@@ -326,41 +316,54 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
     gt_regions = _number_regions(gt_values, opt, GT_SIDE)
-    # The k of a crowd; it means nothing for values that are not ignored, and without a divisor.
-    # VOID, a negative number that stands for void pixels, has no class, and so no k
-    crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
-    has_ignored_class = gt_regions.void & (gt_values != VOID)
-    is_crowd = has_ignored_class & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
-    is_same_class = crowd_class == _class_of_value(pred_values, opt)
+    is_void = gt_regions.void  # (overlaps,), also True for crowds, as their class is ignored
+    crowd_class = _crowd_classes(gt_values, is_void, opt)  # (overlaps,), -1: no crowd
+    is_crowd = crowd_class >= 0
     # A crowd excuses predictions of its class, other void pixels excuse those of any class
-    is_excused = np.where(is_crowd, is_same_class, gt_regions.void)
+    is_same_class = crowd_class == _class_of_value(pred_values, opt)
+    is_excused = np.where(is_crowd, is_same_class, is_void)
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)  # of each predicted region
     n_excused = pred_regions.count_pixels(pixels * is_excused)
     excused = ratio(n_excused, pred_regions.count_pixels(pixels))
-    # From here on, void pixels and crowds are in no predicted region. In gt they never were in one
-    pred_regions.region_of_overlap[gt_regions.void] = -1
+    # Annotated regions have no void pixels: remove them from the predicted ones as well
+    region_of_overlap = np.where(is_void, -1, pred_regions.region_of_overlap)
+    pred_regions = pred_regions._replace(region_of_overlap=region_of_overlap)
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
+
+
+def _crowd_classes(gt_values: I8, is_void: Bool, opt: MapContents) -> I8:
+    """Return the index of the class of each annotated crowd, counted from 0; -1 for other values.
+
+    A crowd has an ignored class. Its number counts down from the divisor: divisor - 1 for class 0,
+    divisor - 2 for class 1. If a class has two crowds, the first one has a number lower by C, for C
+    classes, and so an index of C or more, which no prediction has: panopticapi heeds only the last.
+    With the divisor 1000 and the ignored class 255, 255998 is a crowd of class 1.
+    """
+    if not opt.divisor:  # values have no class
+        return np.full(gt_values.shape, -1)
+    index = opt.divisor - 1 - gt_values % opt.divisor
+    is_crowd = is_void & (gt_values != VOID) & (index < 2 * len(opt.class_names))
+    return np.where(is_crowd, index, -1)
 
 
 def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
-    Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
-    whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
-    that are not annotated one by one. It becomes a value that `find_instances` reads as a crowd of
-    the class with the index k: the last value of the highest ignored class, minus k. The label of
-    any other class gets the number n = 0, so that the class is a single region.
+    Values from 0 to below the divisor are such labels; others are unchanged. Most classes get the
+    number 0, so that they are a single region. But the label of a class in `opt.things`, whose
+    objects have numbers, stands for a crowd: a group of objects that are not annotated one by one.
+    It becomes the value of a crowd in `_crowd_classes`.
 
     With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
-    objects, 7 becomes 7000, and 26, with the index k = 26 - 7 = 19, becomes 255999 - 19 = 255980.
+    objects, 7 becomes 7000, and 26, with the index 26 - 7 = 19, becomes 255999 - 19 = 255980.
     """
     class_index = values - opt.first
     is_label = (values >= 0) & (values < opt.divisor)
     numbered = np.where(is_label, values * opt.divisor, values)
-    # With names in `opt.things`, the options require an ignored class
+    # Crowds have an ignored class, which the options require beside `things`
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
-    classes_with_numbers = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_label & np.isin(class_index, classes_with_numbers)
+    things = [opt.classes.index(name) for name in opt.things or ()]
+    is_crowd = is_label & np.isin(class_index, things)
     return np.where(is_crowd, last_ignored_value - class_index, numbered)
 
 
@@ -382,14 +385,15 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     what: "prediction" or "ground truth".
 
     With `opt.divisor`, a value is class x divisor + number, otherwise the number of an instance.
-    Two kinds of values are no regions: void ones (those that `opt` ignores, and VOID, a negative
-    number that stands for pixels without annotation), and the background. The background is class
-    0, if the classes start above 0; without a divisor, it is 0 and -1. In `Regions.void`, only
-    values of the first kind are True.
+    Two kinds of values are no regions:
+
+    - void: values that are ignored, or have an ignored class; and VOID, a negative number that
+      stands for pixels without annotation. Only these are True in `Regions.void`.
+    - background: 0 and -1. With a divisor, class 0 is background if the classes start above 0.
 
     Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
-    if opt.divisor:  # the ignored values are classes
+    if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
         is_none = _is_no_region(values, void, opt, what)
     else:
@@ -402,9 +406,10 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
                 "instances (16-bit numbers read as signed?)"
             )
         is_none = void | (values <= 0)
-    region_values = np.where(is_none, -1, values)  # no value of a region is below 0
-    ids, region = np.unique(region_values, return_inverse=True)
-    if is_none.any():  # ids[0] is -1. Drop it: regions are then from 0, and overlaps of none at -1
+    # Number the distinct values. Those of regions are not negative, so -1 comes first if it occurs:
+    # it is dropped from `ids`, and its number 0 becomes -1
+    ids, region = np.unique(np.where(is_none, -1, values), return_inverse=True)
+    if is_none.any():
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
 
@@ -415,33 +420,30 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     Values are class x divisor + number. These stand for no region: ignored values; values of class
     0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
 
-    Values below the divisor need care, as they may be labels of classes without a number:
-
-    - if `opt.things` names classes, the caller has multiplied such labels by the divisor already
-    - if it is empty, the user states that these values are instances of class 0
-    - if it is None, the user stated nothing: a value that could be a label is refused
-
     values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
         have at a common pixel.
     void (overlaps,): True for ignored values.
     what: "prediction" or "ground truth".
 
-    Raises DataError, which begins with `what`, for such a value, and for an unknown class.
+    Raises DataError, which begins with `what`, for an unknown class; and for a value such as 7 that
+    may be instance 7 of class 0, or the label of class 7 without a number, unless `opt.things` says
+    which: it is empty for the former, and names the classes with numbers for the latter.
     """
     last = opt.first + max(len(opt.classes), 1) - 1  # the classes are opt.first .. last
     classes = values // opt.divisor
-    # Without a class 0, no value below the divisor is an instance. With one, 7 may be its instance
-    # 7 or the label of class 7, but a value above the last class can only be an instance
-    is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
-    if opt.things is None and is_label.any():
-        raise DataError(
-            f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
-            "class alone, or a group, as in Cityscapes: things='...' names the classes that "
-            "have instances; instances of a class 0: things=[])"
-        )
-    is_none = void | ((classes == 0) & (opt.first > 0))
-    if what == PRED_SIDE and values.max() < 0:  # -1 everywhere: an empty prediction
+    if opt.things is None:
+        # A value above the last class can only be an instance, if there is a class 0
+        is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+        if is_label.any():
+            raise DataError(
+                f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
+                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+                "have instances; instances of a class 0: things=[])"
+            )
+    if what == PRED_SIDE and values.max() < 0:  # an empty prediction, unless it has -2 or less
         is_none = values == -1
+    else:
+        is_none = void | ((classes == 0) & (opt.first > 0))
     is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
     if is_wrong.any():
         value = int(values[is_wrong][0])
