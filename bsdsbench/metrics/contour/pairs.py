@@ -362,8 +362,8 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     numbered = np.where(is_label, values * opt.divisor, values)
     # Crowds have an ignored class, which the options require beside `things`
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
-    things = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_label & np.isin(class_index, things)
+    classes_with_numbers = [opt.classes.index(name) for name in opt.things or ()]
+    is_crowd = is_label & np.isin(class_index, classes_with_numbers)
     return np.where(is_crowd, last_ignored_value - class_index, numbered)
 
 
