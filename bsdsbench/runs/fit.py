@@ -132,19 +132,6 @@ def is_dark_on_mask(
     return beside > 0.5 or not np.all((values == 0) | (values == white))
 
 
-def is_covered(soft: F8, truth: F8, may_be_objects: bool) -> bool:
-    """Return True if boundaries cover most pixels of `truth`, probably because it is inverted.
-
-    If `may_be_objects`, the map `soft` must also be less than half as bright on them as elsewhere.
-    """
-    if truth.mean() <= truth.max() / 2:
-        return False
-    is_drawn = truth > 0
-    return not may_be_objects or bool(
-        not is_drawn.all() and 2 * soft[is_drawn].mean() < soft[~is_drawn].mean()
-    )
-
-
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
@@ -165,6 +152,18 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
     has_distances = mean > 0.1 and on < off / 2
     return bool(is_inverted or has_distances)
+
+
+def is_truth_inverted(soft: F8, truth: F8) -> bool:
+    """Return True if boundaries cover most pixels of `truth`, and are probably no objects.
+
+    The map `soft` must then be less than half as bright on them as elsewhere. But if it is dark on
+    them and bright on the rest of the image, it is the map that is inverted.
+    """
+    on, off = soft[truth > 0], soft[truth == 0]
+    if truth.mean() <= truth.max() / 2 or not on.size or not off.size:
+        return False
+    return bool(2 * on.mean() < off.mean()) and not has_dark_boundaries(soft, truth)
 
 
 class Thumbnails(NamedTuple):

@@ -8,7 +8,7 @@ same functions to every image. `evidence_of` collects statistics of each image's
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -38,8 +38,8 @@ from bsdsbench.runs.fit import (
     best_orientation,
     find_swaps,
     has_dark_boundaries,
-    is_covered,
     is_dark_on_mask,
+    is_truth_inverted,
     thumbnail,
 )
 from bsdsbench.runs.keywords import Plan
@@ -114,7 +114,7 @@ def find_symptoms(
     pred: Prediction,
     gt: GroundTruth,
     protocol: Protocol,
-    metrics: Iterable[Metric[Any]],
+    metrics: Sequence[Metric[Any]],
     areas: Thumbnails | None = None,
 ) -> Iterator[Symptom]:
     """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
@@ -122,7 +122,8 @@ def find_symptoms(
     The fix is an option to set (`Setting`) or an instruction in words. These are the codes:
 
     - "turned": the map fits the ground-truth mask or labels only mirrored, rotated or transposed
-    - "inverted": the map is darker on the ground-truth mask than elsewhere
+    - "inverted": the map is darker on the ground-truth mask than elsewhere, or on boundaries that
+      cover most of the image (only if no metric matches them; `first_look` checks these otherwise)
     - "outside": nearly all that is annotated is void, that is, excluded from the score
     - "volume": the maps of the image are probably slices of a volume
     - "void": a region of the ground truth is probably void, as its label is white or negative
@@ -151,13 +152,20 @@ def find_symptoms(
         problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
         yield "volume", problem, "save a file for each slice"
     # Whether label maps of the ground truth count as such, or for the boundaries between labels
-    reads_regions = protocol.gt_kind == "labels"
+    reads_regions, are_matched = protocol.gt_kind == "labels", not metrics
     for metric in metrics:
         reads_regions |= metric.segmentations
+        are_matched |= "max_dist" in metric.uses
         if isinstance(metric, Diagnosed):  # it has symptoms of its own
             opt = metric.options_of(protocol)
             if metric.fits(pred, gt, opt):
                 yield from metric.symptoms(pred, gt, protocol, opt)
+    if not are_matched:
+        look = look_at(pred, gt, protocol)
+        if look.is_comparable and is_truth_inverted(look.soft, look.truth):
+            problem = "most pixels of the truth are boundaries, on which the map is darker"
+            turn_back = Setting("gt_invert", not protocol.gt_invert)
+            yield "inverted", f"{problem} (dark lines on white?)", turn_back
     if reads_regions:
         drawn_regions = gt.parts.get("segmentations", ())
         # A negative label, or 255 or 65535 far above all others; `lone_label` is 0 without any
@@ -181,8 +189,7 @@ def first_look(
     Of the following mistakes, only the first that is found is reported. All but the third concern
     boundaries, and images with a map and boundaries of the same size, neither of them constant.
 
-    1. Inverted ground truth: in most images, most pixels are boundaries. If these are not matched,
-       they may be large objects, on which the map must be less than half as bright as elsewhere.
+    1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
     2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
     3. Mistaken files: predictions are constant or all the same although their ground truth is not,
        or most of them fit the mask or labels of another image.
@@ -195,20 +202,20 @@ def first_look(
 
     unused: protocol fields that no metric of the run uses. metrics: those whose symptoms count.
     """
-    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
     for look in looks:
         if look.is_comparable:
             comparable.append(look)
-            if is_covered(look.soft, look.truth, may_be_objects=not is_matched):
+            if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
                 covered.append(look.pred.image_id)
             if has_dark_boundaries(look.soft, look.truth):
                 dark.append(look.pred.image_id)
     are_covered, are_dark = 2 * len(covered) > len(comparable), 2 * len(dark) > len(comparable)
+    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     common = _find_common_symptoms(looks, protocol, metrics)
     ids_by_mistake: dict[_Mistake, list[str]] = {}
     n_checked = len(comparable)
-    if are_covered and (is_matched or not are_dark):
+    if are_covered and is_matched:
         turn_back = Setting("gt_invert", not protocol.gt_invert)
         ids_by_mistake = {_Mistake(_MOSTLY_BOUNDARY, turn_back): covered}
     elif are_dark:

@@ -2,11 +2,12 @@
 
 import warnings
 
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import InputWarning
+from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import fit, sanity
 from bsdsbench.runs.fit import _block_means, thumbnail
@@ -145,6 +146,25 @@ def test_values_in_percent_and_votes_are_said(top):
     assert line.startswith(f"no value above {top} of 255 in the checked maps (percent, or votes?)")
     maps[1] = maps[1] - np.uint8(1)  # not all end at the same value
     assert said_of(maps, drawn) == said_of(maps[:1], drawn[:1]) == []
+
+
+@pytest.mark.parametrize("metric", ["pixel", "aiu", "calibration"])
+def test_lines_that_are_dark_in_the_truth_are_said(metric, tmp_path):
+    pred, gt = tmp_path / "pred", tmp_path / "gt"
+    pred.mkdir(), gt.mkdir()
+    for name, mask in masks():
+        outline = bb.seg2bdry(mask.astype(np.uint8))
+        imageio.imwrite(gt / f"{name}.png", np.uint8(255) * ~outline)
+        imageio.imwrite(pred / f"{name}.png", np.uint8(180) * outline + np.uint8(20))
+    words = "most pixels of the truth are boundaries, on which the map is darker"
+    options = {"metrics": metric, "workers": 1}
+    with pytest.warns(InvertedWarning, match=rf"{words} .* in 4 of 4 .*\(gt_invert=True\)"):
+        bb.evaluate(pred, gt, **options)
+    (finding,) = [f for f in bb.doctor(pred, gt, metrics=metric) if f.code == "inverted"]
+    assert finding.message.startswith(words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bb.evaluate(pred, gt, bb.Protocol.preset("bsds500").replace(gt_invert=True), **options)
 
 
 def test_large_objects_as_truth_of_pixels_are_not_inverted_truth():
