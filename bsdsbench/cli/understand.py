@@ -122,7 +122,7 @@ def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)
     With --method each method is one or more runs, such as seeds. The tables show means with their
     spread, and intervals over images and runs.
     """
-    from bsdsbench.comparison.comparison_tables import left_out_of
+    from bsdsbench.comparison.comparison_tables import left_out_notes_of
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slice_comparison import compared_table
@@ -157,7 +157,7 @@ def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)
         show_tables(tables, out, output_format, comparison.left_out)
     # A table on the terminal ends with the notes. Otherwise, they go to standard error
     if output_format != "table" or out:
-        for note in left_out_of(comparison):
+        for note in left_out_notes_of(comparison):
             say(note.text)
         for line in comparison.notes:
             say(line)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import combinations, islice, product
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from bsdsbench.comparison.comparison import (
     ImagePairs,
     Interval,
     ScoreDifference,
-    correct_families,
+    holm_by_score,
 )
 from bsdsbench.comparison.method import ScoresOfRuns
 from bsdsbench.comparison.ranks import Ranks, ranks_of
@@ -117,14 +117,14 @@ def compare(
     >>> round(compared.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
     """
-    settings = bootstrap.check_sampling(n_boot, seed, level)
+    settings = bootstrap.check_sampling(n_boot, seed, level)  # raises if one is out of range
     given_word(test, "test", significance.TESTS)  # raises for another word
     # Load and check the runs, and keep only the images that all of them have
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
-    sampling = settings.for_images_of(evaluations, cluster)  # with the images or clusters to draw
-    notes += sampling.notes(evaluations[0])
+    # The settings with what is drawn: images or, if `cluster` is a column, its groups of images
+    sampling = settings.for_images_of(evaluations, cluster)
     metrics = shared_metrics(evaluations)
     pairs = list(combinations(evaluations, 2))
     permuted_pairs = pairs if test == "permutation" else []
@@ -134,32 +134,40 @@ def compare(
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
     n_runs = dict.fromkeys(run_names, 1)  # each run is compared as a method of a single run
     compared = compare_sampled(sampled, n_runs, metrics, sampling)
-    scores: tuple[str, ...] = compared.fields["scores"]
+    scores = compared.shared_fields["scores"]
     permutation_p = {
         (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
         for a, b in permuted_pairs
     }
     differences = _test_differences(compared.differences, permutation_p, sampled, metrics)
-    # The smallest possible p-value: if even this is not significant, a note says so
-    least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
-    if pairs and least_p >= 1 - sampling.level:
-        drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
-        least = f"with {drawn} and {len(pairs)} pair(s) of runs, p is at least {least_p:.3f}"
-        notes.append(f"nothing can be significant here: {least}")
     return Comparison(
         intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
         differences=tuple(differences),
+        # For each score, the letters of each run. Runs that share one do not differ significantly
         letters=_assign_letters(scores, sampled, differences, sampling.level),
         images=_compare_images(metrics, sampled, sampling),
         test=test,
-        notes=tuple(notes),
-        late_starts=_late_starts(evaluations, metrics, scores),  # notes on AP
+        notes=(*notes, *sampling.notes(evaluations[0]), *_least_p_note(sampling, len(pairs))),
+        # For each AP, a note if the precision-recall curve of a run starts above recall 0
+        late_starts=_late_starts(evaluations, metrics, scores),
         signatures=tuple(str(run.signature) for run in evaluations),
+        # The scores in tables: by default those that the metrics of the first run show
         shown=tuple(default_scores(evaluations[0], scores, parts=True)),
+        # For each mean over different numbers of values in the runs, a text with these numbers
         coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
         left_out={run.name: run.left_out for run in evaluations if run.left_out},
-        **compared.fields,  # names, scores, ranks, n_images, the settings, protocol ...
+        **compared.shared_fields,
     )
+
+
+def _least_p_note(sampling: Sampling, n_pairs: int) -> list[str]:
+    """Return a note if even the smallest p-value of few images or samples is not significant."""
+    least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
+    if not n_pairs or least_p < 1 - sampling.level:
+        return []
+    drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
+    least = f"with {drawn} and {n_pairs} pair(s) of runs, p is at least {least_p:.3f}"
+    return [f"nothing can be significant here: {least}"]
 
 
 def _late_starts(
@@ -216,7 +224,7 @@ def _test_differences(
             changes_of_one = changes.get(d.a) or changes.get(d.b) or {}
             change = changes_of_one.get(d.score, 0.0)
         tested.append(replace(d, p=p, solver=abs(d.value) < change, solver_moves=change))
-    return correct_families(tested)
+    return holm_by_score(tested)
 
 
 def _assign_letters(
@@ -257,11 +265,11 @@ def _compare_images(
     """
     # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image
     units = sampling.unit_of_images(len(runs[0].run.records))
-    # Run -> score -> (number of units,): the score without unit u
+    # Run -> score -> (number of units,): the score on all images but those of unit u
     scores_without: dict[str, dict[str, F8]] = {}
     if sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
-        weighted_runs = [run.weighted for run in runs]
-        scores = bootstrap.scores_of(weighted_runs, bootstrap.jackknife_weights(units))
+        counts = [run.weighted for run in runs]  # can be scored with any weights of the images
+        scores = bootstrap.scores_of(counts, bootstrap.jackknife_weights(units))  # row u: without u
         scores_without = dict(zip([run.name for run in runs], scores, strict=True))
     compared = []
     for metric, (a, b) in product(metrics, combinations(runs, 2)):
@@ -272,12 +280,12 @@ def _compare_images(
             without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
             influence_of_unit = difference - without  # positive if the unit makes a - b larger
             influence = influence_of_unit[units]  # (N,): that of a cluster, for each of its images
-        # Image id -> key of a score -> value
-        values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
-        key = registry.get(metric).image_columns[0].key
+        key = registry.get(metric).image_columns[0].key  # of the metric's first per-image score
+        # The scores of single images: image id -> key of a score -> value
+        scores_a, scores_b = a.run.image_scores(metric), b.run.image_scores(metric)
         effects = []
         for image_id, image_influence in zip(a.run.image_ids, influence.tolist(), strict=True):
-            value_a, value_b = values_a[image_id][key], values_b[image_id][key]
+            value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
             if not isnan(value_a - value_b):
                 effect = ImageEffect(image_id, value_a, value_b, value_a - value_b, image_influence)
                 effects.append(effect)
@@ -290,7 +298,7 @@ class SampledMethod(NamedTuple):
 
     name: str
     runs: list[SampledRun]
-    times_drawn: I8  # (B, R): how often each sample contains each run; the same for any R runs
+    times_drawn: I8  # (R, B): how often each run is in each sample; the same for any R runs
 
     def on_all_images(self, score: str) -> ScoresOfRuns:
         """Return the score of each run on all images."""
@@ -301,13 +309,29 @@ class SampledMethod(NamedTuple):
         return np.array([run.in_samples[score] for run in self.runs])
 
 
+class _SharedFields(TypedDict):
+    """The fields of `ComparedScores` that need no more than the sampled scores."""
+
+    names: tuple[str, ...]
+    scores: tuple[str, ...]
+    ranks: dict[str, Ranks]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    protocol: str
+    reading: str
+    cluster: str
+    n_clusters: int
+
+
 class MethodScores(NamedTuple):
     """The comparison of methods by each score that all of their runs have."""
 
     of_runs: dict[tuple[str, str], ScoresOfRuns]  # (method, score) -> the score of each run
     intervals: list[Interval]  # by score, then by method
     differences: list[ScoreDifference]  # by score, then by pair; without Holm's correction
-    fields: dict[str, Any]  # keyword arguments: further fields that all `ComparedScores` have
+    shared_fields: _SharedFields
 
 
 def compare_sampled(
@@ -326,57 +350,56 @@ def compare_sampled(
     n_runs : method -> its number of runs, in the same order
     paired : the pairs of methods whose runs have the same seeds
     """
-    remaining = iter(runs)
+    remaining = iter(runs)  # from which each method takes its own
     methods = []
     for name, n in n_runs.items():
         # Methods of n runs all draw the same ones: those of a seed together, if they are paired
-        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)  # (B, n)
+        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)  # (n, B)
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
     # Scores that all runs have: error classes, for example, have some only where they were counted
     scores = tuple(shared_names(run.values for run in runs))
     of_runs, intervals, differences = {}, [], []
     ranks: dict[str, Ranks] = {}
     for score in scores:
-        draws: dict[str, _Draws] = {}  # method -> its B values in the samples
-        to_rank = {}  # method -> (its value on all images, its values in the samples)
+        means: dict[str, float] = {}  # method -> its mean over runs on all images
+        draws: dict[str, _Draws] = {}  # method -> this mean in each of the B samples
         for method in methods:
-            of_runs[method.name, score] = method.on_all_images(score)
-            value = of_runs[method.name, score].mean
-            # The runs' scores in samples of images (R, B), and how often each run is drawn (B, R)
-            by_run, times_drawn = method.in_samples(score), method.times_drawn
-            means = _draw_means(by_run, times_drawn, n_units=sampling.n)  # n images, or clusters
-            low, high = means.interval(sampling.level)
-            intervals.append(Interval(method.name, score, value, low, high))
-            draws[method.name] = means
-            to_rank[method.name] = value, means.values
+            name = method.name
+            of_runs[name, score] = method.on_all_images(score)
+            means[name] = of_runs[name, score].mean
+            # `sampling.n` is the number of images, or of clusters
+            draws[name] = _draw_means(method.in_samples(score), method.times_drawn, sampling.n)
+            low, high = draws[name].interval(sampling.level)
+            intervals.append(Interval(name, score, means[name], low, high))
         for a, b in combinations(methods, 2):
             is_paired = (a.name, b.name) in paired
             differences.append(_difference(a, b, score, is_paired, draws, sampling))
+        to_rank = {name: (mean, draws[name].values) for name, mean in means.items()}
         ranks[score] = ranks_of(score, to_rank, sampling.level)
     evaluations = [sampled.run for sampled in runs]
     protocols = [registry.describe(metrics, run.protocol) for run in evaluations]
-    fields = {  # of `Comparison` and of `MethodComparison`
-        "names": tuple(n_runs),
-        "scores": scores,
-        "ranks": ranks,
-        "n_images": len(evaluations[0].records),
-        "n_boot": sampling.n_boot,
-        "seed": sampling.seed,
-        "level": sampling.level,
-        "protocol": " / ".join(dict.fromkeys(protocols)),
-        "reading": reading_line(evaluations),  # how the files were interpreted
-        "cluster": sampling.column,  # whose groups were drawn; "" if images were drawn
-        "n_clusters": sampling.n if sampling.column else 0,
-    }
-    return MethodScores(of_runs, intervals, differences, fields)
+    shared_fields = _SharedFields(
+        names=tuple(n_runs),
+        scores=scores,
+        ranks=ranks,
+        n_images=len(evaluations[0].records),
+        n_boot=sampling.n_boot,
+        seed=sampling.seed,
+        level=sampling.level,
+        protocol=" / ".join(dict.fromkeys(protocols)),
+        reading=reading_line(evaluations),  # how the files were interpreted
+        cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
+        n_clusters=sampling.n if sampling.column else 0,
+    )
+    return MethodScores(of_runs, intervals, differences, shared_fields)
 
 
 class _Draws(NamedTuple):
     """The values of a statistic in B bootstrap samples."""
 
     values: F8  # (B,)
-    # Sample size that sets the widening of the interval: the number of images or clusters. With
-    # several runs it is an effective size from both variances, which need not be an integer
+    # The sample size: of few images or clusters, an interval is widened more. With several runs it
+    # is an effective size from the variances over images and over runs, not always an integer
     n_effective: float
 
     def interval(self, level: float) -> significance.Ends:
@@ -385,26 +408,29 @@ class _Draws(NamedTuple):
 
 
 def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Draw samples of runs with replacement, and return how often each sample contains each run.
+    """Draw samples of runs with replacement, and return how often each run is in each sample.
 
-    The result has shape (n_boot, n_runs). Each row sums to n_runs.
+    The result has shape (n_runs, n_boot). Each column sums to n_runs.
     """
     rng = np.random.default_rng([seed, n_runs])
-    return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
+    draws = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot)
+    return np.asarray(draws, np.int64).T
 
 
 def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
     """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
 
     by_run : (R, B), the score of each run in each sample of images
-    times_drawn : (B, R), how often each sample contains each run
+    times_drawn : (R, B), how often each run is in each sample
     n_units : number of images or clusters
 
-    The value in a sample is the mean over all R runs on the sampled images, plus the deviation of
-    the sampled runs from that mean. Bootstrap samples of few runs vary too little, so the
-    deviations are multiplied by sqrt(R / (R - 1)). The effective sample size is 1 plus
-    Satterthwaite's degrees of freedom of the sum of the variances over images and over runs. For a
-    single run, or if all means are NaN or both variances are 0, it is `n_units`.
+    The mean of the drawn runs is split in two: the mean over all R runs, which varies with the
+    sampled images, and the deviation of the drawn runs from it. Samples of few runs vary too
+    little, so only the deviation is multiplied by sqrt(R / (R - 1)). The sum of both is returned.
+
+    The effective sample size is 1 plus Satterthwaite's degrees of freedom of this sum, whose
+    variance is that over images plus that over runs. For a single run, or if all means are NaN or
+    both variances are 0, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -413,10 +439,9 @@ def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
     offsets = by_run - by_run[0]
     mean_offset = offsets.mean(axis=0)  # (B,)
     means = by_run[0] + mean_offset  # (B,): of all R runs, each once
-    # (B,): the mean over the R drawn runs, some of them repeated, minus that over all runs
-    mean_offset_of_drawn = np.einsum("rb,br->b", offsets, times_drawn) / n_runs
-    deviations = mean_offset_of_drawn - mean_offset
-    deviations *= (n_runs / (n_runs - 1)) ** 0.5
+    # (B,): the mean over the R drawn runs, some of them repeated
+    mean_offset_of_drawn = np.einsum("rb,rb->b", offsets, times_drawn) / n_runs
+    deviations = (mean_offset_of_drawn - mean_offset) * (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
     # Satterthwaite: (v1 + v2)^2 / (v1^2 / d1 + v2^2 / d2) for variances v with d degrees of freedom
@@ -445,12 +470,12 @@ def _difference(
     """
     values_a, values_b = a.on_all_images(score), b.on_all_images(score)
     value = values_a.mean - values_b.mean
-    if is_paired:  # both have the same `times_drawn`, how often each sample contains each seed
+    if is_paired:  # the mean over the R seeds of their differences, each with the same times drawn
         by_seed = a.in_samples(score) - b.in_samples(score)  # (R, B)
         draws = _draw_means(by_seed, a.times_drawn, sampling.n)
-    else:
+    else:  # sample k has the same images in both methods, so their means are subtracted
         mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
-        # The sample size that decides how far intervals and p are widened: the smaller is safe
+        # Of few images or runs, intervals and p are widened more: the smaller size is safe
         n_effective = min(mean_a.n_effective, mean_b.n_effective)
         draws = _Draws(mean_a.values - mean_b.values, n_effective)
     n_runs = len(a.runs), len(b.runs)

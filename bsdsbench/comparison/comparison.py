@@ -49,7 +49,7 @@ class ScoreDifference:
     low: float  # ends of the interval
     high: float
     p: float  # before Holm's correction; NaN if untested
-    p_holm: float  # after Holm's correction over the family of the score, see `correct_families`
+    p_holm: float  # after Holm's correction over the family of the score, see `holm_by_score`
     least: float = nan  # the smallest difference that is significant with probability 0.8
     # The official benchmark's pixel matching is randomized and misses pairs
     solver: bool = False  # True if the difference is smaller than `solver_moves`
@@ -60,14 +60,14 @@ class ScoreDifference:
         return self.p_holm < 1 - level and not self.solver
 
 
-def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
+def holm_together(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Return copies of the differences whose p-values are corrected together by Holm's method."""
     uncorrected = list(differences)
     p_holm = holm([difference.p for difference in uncorrected])
     return [replace(d, p_holm=p) for d, p in zip(uncorrected, p_holm, strict=True)]
 
 
-def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
+def holm_by_score(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Correct the p-values of each family by Holm's method, and return the differences by family.
 
     A family consists of the differences of one score between all pairs of runs or methods. The
@@ -76,7 +76,7 @@ def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDiffer
     """
     named = [(parse_score(difference.score), difference) for difference in differences]
     families = grouped(((n.metric, n.column.key, n.part != ""), d) for n, d in named)
-    return [corrected for family in families.values() for corrected in correct_p(family)]
+    return [corrected for family in families.values() for corrected in holm_together(family)]
 
 
 @dataclass(frozen=True, slots=True)

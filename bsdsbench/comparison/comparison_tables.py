@@ -83,7 +83,7 @@ def clusters_phrase(compared: ComparedScores) -> str:
     return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
-def left_out_of(compared: ComparedScores) -> list[Note]:
+def left_out_notes_of(compared: ComparedScores) -> list[Note]:
     """Return notes on the images that each run or method left out."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
@@ -93,7 +93,7 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
 def _notes_on_scores(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
     """Return the notes on left-out images, the notes of the comparison, and those on `scores`."""
     coverage = coverage_lines(compared.coverage, scores)
-    return [*left_out_of(compared), *compared.notes, *coverage]
+    return [*left_out_notes_of(compared), *compared.notes, *coverage]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:

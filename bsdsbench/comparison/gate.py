@@ -21,7 +21,7 @@ from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, unequal_coverage
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import ScoreDifference, correct_p
+from bsdsbench.comparison.comparison import ScoreDifference, holm_together
 from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import least_p
 from bsdsbench.comparison.slice_comparison import runs_by_slice
@@ -347,7 +347,7 @@ def _check_images(
         settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
         compared = compare(pair, **settings, progress=progress)
         # Holm's method corrects the p-values over all scores to check together
-        differences = correct_p(d for d in compared.differences if d.score in tolerances)
+        differences = holm_together(d for d in compared.differences if d.score in tolerances)
         tests = {test.score: test for test in differences if not math.isnan(test.p)}
         n_tests, n_images = len(tests), len(run.records)
         if untested := [test.score for test in differences if math.isnan(test.p)]:

@@ -23,19 +23,19 @@ from bsdsbench.comparison import bootstrap
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.compare import LEAST_RUNS, compare_sampled
-from bsdsbench.comparison.comparison import ComparedScores, correct_families, without_nan
+from bsdsbench.comparison.comparison import ComparedScores, holm_by_score, without_nan
 from bsdsbench.comparison.comparison_tables import (
     clusters_phrase,
     difference_cells,
     difference_fields,
     heading,
     holm_note,
-    left_out_of,
+    left_out_notes_of,
     score_field,
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, all_runs, replace_runs
 from bsdsbench.errors import DataError
-from bsdsbench.results.evaluation import Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
 from bsdsbench.results.score_tables import METHOD, ExtraRow, image_numbers, table_footer
@@ -85,45 +85,55 @@ class MethodComparison(ComparedScores):
         `spread` is shown with each mean over runs: "sd" is the standard deviation, "se" the
         standard error, and "range" the smallest and largest value.
         """
-        spread = Spread(spread)
-        scores = self.scores_shown
-        notes: list[str | Note] = [*left_out_of(self)]
-        notes += [f"{line.removesuffix('.')}." for line in self.notes]
-        means: list[list[Cell]] = []
-        intervals: list[list[Cell]] = []
-        for name in self.names:
-            means.append([name, *(self.of_runs[name, score].cell(spread) for score in scores)])
-            ends = [self.interval_of(name, score) for score in scores]
-            intervals.append([name, *(Estimate(i.value, i.low, i.high) for i in ends)])
-        fields = list(map(score_field, scores))
-        images = counted(self.n_images, "image")
-        title = f"Means over runs with {self.percent} intervals"
-        # The table of means, above, already marks the best of each column
-        unranked = [METHOD, *(replace(field, higher_is_better=None) for field in fields)]
-        tables = [
-            Table(
-                "methods",
-                "Scores of methods",
-                [METHOD, *fields],
-                means,
-                notes=[spread.note, *notes],  # "Mean ± standard deviation over runs ..."
-                sentence=f"Scores on {images}: {spread.words}",  # the caption in LaTeX
-            ),
-            # `aside`: not in `summary` and notebooks
-            Table("intervals", title, unranked, intervals, notes=notes, aside=True),
-        ]
+        tables = [self._means_table(Spread(spread)), self._intervals_table()]
         if len(self.methods) > 1:
-            differences: list[list[Cell]] = []
-            for d in self.differences:
-                if d.score in scores:
-                    row = [d.a, d.b, heading(d.score), *difference_cells(d, self.level)]
-                    differences.append(row)
-            below: Any = {"notes": [holm_note(self.level, scores), *notes], "n_labels": 3}
-            columns = difference_fields(self.percent)  # the methods A and B, score, A - B, p ...
-            tables.append(Table("differences", "Differences", columns, differences, **below))
+            tables.append(self._differences_table())
+        # Below every table: the notes on its numbers, then those on images that methods left out
+        # and those of the comparison; how the scores were computed, and how the files were read
+        notes: list[str | Note] = [*left_out_notes_of(self)]
+        notes += [f"{line.removesuffix('.')}." for line in self.notes]
+        images = f"{counted(self.n_images, 'image')}{clusters_phrase(self)}"
         samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
-        caption = f"{images}{clusters_phrase(self)}, {samples}. Protocol: {self.protocol}"
-        return [replace(table, caption=caption, reading=self.reading) for table in tables]
+        caption = f"{images}, {samples}. Protocol: {self.protocol}"
+        return [
+            replace(t, notes=[*t.notes, *notes], caption=caption, reading=self.reading)
+            for t in tables
+        ]
+
+    def _means_table(self, spread: Spread) -> Table:
+        """Return the table of mean scores over runs with their spread, one row per method."""
+        rows: list[list[Cell]] = []
+        for name in self.names:
+            rows.append([name, *(self.of_runs[name, s].cell(spread) for s in self.scores_shown)])
+        fields = [METHOD, *map(score_field, self.scores_shown)]
+        # The caption in LaTeX, such as "Scores on 200 images: mean ± standard deviation over runs"
+        sentence = f"Scores on {counted(self.n_images, 'image')}: {spread.words}"
+        title = "Scores of methods"
+        return Table("methods", title, fields, rows, notes=[spread.note], sentence=sentence)
+
+    def _intervals_table(self) -> Table:
+        """Return the table of mean scores with their intervals, one row per method.
+
+        It is left out of `summary` and notebooks (`aside`). No best value is marked, as the table
+        of means does this.
+        """
+        rows: list[list[Cell]] = []
+        for name in self.names:
+            intervals = [self.interval_of(name, score) for score in self.scores_shown]
+            rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
+        fields = [replace(score_field(s), higher_is_better=None) for s in self.scores_shown]
+        title = f"Means over runs with {self.percent} intervals"
+        return Table("intervals", title, [METHOD, *fields], rows, aside=True)
+
+    def _differences_table(self) -> Table:
+        """Return the table of differences, one row per pair of methods A and B and score."""
+        rows: list[list[Cell]] = []
+        for d in self.differences:
+            if d.score in self.scores_shown:
+                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
+        fields = difference_fields(self.percent)  # A, B and the score, which label a row; numbers
+        star_note = holm_note(self.level, self.scores_shown)
+        return Table("differences", "Differences", fields, rows, notes=[star_note], n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with tables that show only some scores, such as "ods".
@@ -203,7 +213,7 @@ def compare_methods(
     >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
     0.843
     """
-    settings = bootstrap.check_sampling(n_boot, seed, level)
+    settings = bootstrap.check_sampling(n_boot, seed, level)  # raises if one is out of range
     given = given_list(methods, "methods", "a list of Method")
     for method in given:
         if not isinstance(method, Method):
@@ -213,32 +223,48 @@ def compare_methods(
     refuse_equal_names("methods", [method.name for method in methods])
     # The runs of all methods, method by method, with the images that all of them have
     runs, notes = comparable(as_runs(all_runs(methods), None, groups, group_by), common, force)
-    sampling = settings.for_images_of(runs, cluster)
+    sampling = settings.for_images_of(runs, cluster)  # also the images or clusters to draw
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    # Two methods are paired if they have the same seeds, all distinct, and more than one run: the
-    # runs are sorted, so that those with the same index have the same seed
-    same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
-    paired = frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
+    paired = _pairs_by_seed(methods)
     n_runs = {method.name: method.n_runs for method in methods}
     compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
-    left_out = {}
-    # `comparable` dropped the images that any run lacks. The reasons of a method's own runs prevail
-    for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
-        if restricted.left_out:
-            left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
         methods=tuple(methods),
         of_runs=compared.of_runs,
         intervals=tuple(compared.intervals),
-        differences=tuple(correct_families(compared.differences)),  # Holm, over all pairs
+        differences=tuple(holm_by_score(compared.differences)),  # corrected over all pairs
         paired=paired,
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
-        shown=tuple(default_scores(runs[0], compared.fields["scores"])),
-        left_out=left_out,
-        **compared.fields,  # names, scores, ranks, n_images, the settings, protocol ...
+        shown=tuple(default_scores(runs[0], compared.shared_fields["scores"])),  # in tables
+        left_out=_left_out_of_methods(methods, runs),
+        **compared.shared_fields,
     )
+
+
+def _pairs_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
+    """Return the names of each two methods that have several runs and the same, distinct seeds.
+
+    The runs of a method are sorted by seed, so two runs with the same index have the same seed.
+    """
+    same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    return frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
+
+
+def _left_out_of_methods(
+    methods: Sequence[Method], runs: Sequence[Evaluation]
+) -> dict[str, dict[str, str]]:
+    """Return for each method the images that it lacks or that were dropped: {image id: reason}.
+
+    `runs` are those of all methods, restricted to the images that all of them have.
+    """
+    left_out = {}
+    for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
+        if restricted.left_out:
+            # If a run of the method itself lacks the image, its reason replaces "not in OTHER RUN"
+            left_out[method.name] = restricted.left_out | method.left_out
+    return left_out
 
 
 def _variance_notes(
@@ -287,24 +313,27 @@ def means_table(
         comparable(as_runs(method.runs, method.labels))  # raises if its runs are not comparable
     shown = scores_to_show(methods, columns)
     rows: list[list[Cell]] = [[m.name, *mean_cells(m, shown, spread)] for m in methods]
-    for published in extra:  # its label, then each score, or None if it lacks the score
-        row: list[Cell] = [published.label]
-        for score in shown:
-            metric, _, key = score.partition(".")
-            cell = value_at(published.scores_by_metric.get(metric, {}), key)
-            if key in published.marks and cell is not None:
-                # Marks are by the key alone, and hold for any metric: "ap" -> the name of another
-                # AP rule. "" is not printed. A marked score is never the best of its column
-                mark = published.marks[key]
-                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-            row.append(cell)
-        rows.append(row)
+    rows += [[row.label, *(_published_cell(row, score) for score in shown)] for row in extra]
     runs = all_runs(methods)
     footer: Any = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
     footer["notes"] = [spread.note, *footer["notes"], *notes]  # "Mean ± standard deviation ..."
     footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"  # caption in LaTeX
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
+
+
+def _published_cell(published: ExtraRow, score: str) -> Cell:
+    """Return the cell of a published score METRIC.KEY; None if it was not published.
+
+    A score with a mark is not comparable with the others, and never the best of its column. Marks
+    are by key: the AP of every metric by another rule than that of the runs has this rule as mark.
+    """
+    metric, _, key = score.partition(".")
+    value = value_at(published.scores_by_metric.get(metric, {}), key)  # "region.pri.ods" is nested
+    if value is None or key not in published.marks:
+        return value
+    mark = published.marks[key]  # "": nothing is printed
+    return Estimate(value, mark=f"[{mark}]" if mark else "", comparable=False)
 
 
 def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> Sequence[str]:

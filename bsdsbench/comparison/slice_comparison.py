@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import ComparedScores, Comparison, correct_p
+from bsdsbench.comparison.comparison import ComparedScores, Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
@@ -163,7 +163,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         of_slices = []  # (name of a slice, difference), one entry per slice and pair of runs
         for name, compared in comparisons.items():
             of_slices += [(name, d) for d in compared.differences if d.score == score]
-        corrected = correct_p(difference for _, difference in of_slices)  # by Holm's method
+        corrected = holm_together(difference for _, difference in of_slices)  # by Holm's method
         for (name, _), d in zip(of_slices, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             p_holm = Estimate(d.p_holm, mark="*" if d.significant(first.level) else "")

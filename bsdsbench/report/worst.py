@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from math import isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,13 @@ def worst_figure(
     draw_grid(headings, rows, path, look)
 
 
+class _Column(NamedTuple):
+    """A column of the table of images."""
+
+    field: Field  # its key, heading and number format
+    cells: Mapping[str, Any]  # image id -> cell
+
+
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
@@ -83,22 +90,25 @@ def _values_of_images(
     table = run.per_image(metric)  # a row per image, and further rows for its classes, if any
     keys = [column.key for column in registry.get(metric).image_columns]
     chosen = columns or [key for key in keys if key in (keys[0], AT_ODS)]
-    # `select` keeps the column of one score and, for "tumour.dice", only the rows of this class
-    tables = [table] if "all" in chosen else [select([table], [name])[0] for name in chosen]
+    tables = [table]
+    if "all" not in chosen:
+        # For each score a table of its column, for "tumour.dice" with the rows of this class only
+        tables = [of_score for name in chosen for of_score in select([table], [name])]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
-        cells = table_of_score.plain()  # key of a column -> a cell per row
+        cells = table_of_score.plain()  # key of a column -> its unformatted cell in every row
         # The column "part", if there are classes, names the class of a row; None: the whole image
         classes = {*cells.get("part", [None])}
         only_class = classes.pop() if len(classes) == 1 else None
         prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
             headed = replace(field, heading=prefix + field.heading)  # such as "tumour: Dice"
-            if not field.format or headed in values:  # text, or a score that is listed twice
+            is_text = not field.format  # such as the image id: only numbers have a format
+            if is_text or headed in values:  # in `values`: a score that is listed twice
                 continue
             value_of_image = values[headed] = dict[str, float | None]()
             for image_id, value in zip(cells["image"], cells[field.key], strict=True):
-                # The first row of an image has its overall score; classes follow
+                # Of an image's rows, the first has its overall score, which is kept; classes follow
                 value_of_image.setdefault(image_id, value)
     return values
 
@@ -109,12 +119,11 @@ def _scores_of_methods(
     metric: str | None,
     columns: Sequence[str] | None,
     spread: Spread,
-) -> list[dict[Field, dict[str, Estimate]]]:
-    """Return for each method {column: {image id: mean over its runs}} of the scores of all runs.
+) -> list[list[_Column]]:
+    """Return for each method a column per score that all runs have. Equal columns, equal order.
 
-    A column is a `Field`, with the key and the heading of a score that all runs have. A mean is a
-    table cell, printed as "0.780 ± 0.004 (5)" for five runs, or as "0.780" for a single one. It is
-    NaN if the score is undefined in a run of the method.
+    The cell of an image is the mean over the method's runs, printed as "0.780 ± 0.004 (5)" for five
+    runs, or as "0.780" for one. It is NaN if the score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
     metric : the metric, by default the first one that all runs have
@@ -130,31 +139,30 @@ def _scores_of_methods(
     scores = []
     for method in methods:
         values_of_method = list(islice(remaining, method.n_runs))
-        cells_of_columns = dict[Field, dict[str, Estimate]]()
+        columns_of_method = []
         for field in fields:
-            cells_of_columns[field] = {}
+            cells: dict[str, Estimate] = {}
             for image_id in runs[0].image_ids:
                 numbers = [values[field].get(image_id) for values in values_of_method]
                 of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-                cells_of_columns[field][image_id] = of_runs.cell(spread)  # mean with its spread
-        scores.append(cells_of_columns)
+                cells[image_id] = of_runs.cell(spread)  # mean with its spread
+            columns_of_method.append(_Column(field, cells))
+        scores.append(columns_of_method)
     return scores
 
 
-def _worst_first(
-    main_scores: Sequence[Mapping[str, Estimate]], lower_is_better: bool
-) -> dict[str, float]:
+def _worst_first(main_columns: Sequence[_Column]) -> dict[str, float]:
     """Sort images by their main score: {image id: score}, the worst first.
 
     For two methods, the dict has the differences A - B, the one farthest from 0 first. Images with
     an undefined score are left out. Equal images are in the order of their ids.
 
-    main_scores : for one or two methods, image id -> main score, for the same images
+    main_columns : the column of the main score of one or two methods, with the same images
     """
-    sign = -1 if lower_is_better else 1
+    sign = -1 if main_columns[0].field.higher_is_better is False else 1
     ranking = []  # (goodness, image id, value); the worst image has the smallest goodness
-    for image_id in main_scores[0]:
-        numbers = [cells[image_id].value for cells in main_scores]
+    for image_id in main_columns[0].cells:
+        numbers = [column.cells[image_id].value for column in main_columns]
         a, *b = np.array(numbers, np.float64).tolist()  # None becomes NaN
         value = a - b[0] if b else a
         goodness = -abs(value) if b else sign * value
@@ -199,47 +207,60 @@ def worst_table(
     for method in methods:
         if method.n_runs > 1:
             comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
-    is_pair = len(methods) == 2
     # The runs of all methods, method by method, with their common images only
     shared_runs, _ = comparable(all_runs(methods), common=True)
-    # For each method: column of a score -> image id -> cell. The first column ranks the images
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
-    fields = list(scores[0])  # the columns, equal for all methods
-    main_scores = [cells_of_columns[fields[0]] for cells_of_columns in scores]
-    values = _worst_first(main_scores, lower_is_better=fields[0].higher_is_better is False)
-    ranked = list(values)  # image ids
-    # Image id -> group, of the first n images of each group, group by group
-    group_of = _first_of_each_group(ranked, shared_runs[0], of_each, n) if of_each else {}
-    listed = list(group_of) if of_each else ranked[:n]  # the ids of the rows
+    # The first score ranks the images: image id -> its value or, of two methods, the difference
+    ranking = _worst_first([columns_of_method[0] for columns_of_method in scores])
+    listed = list(ranking)[:n]  # the ids of the rows
+    group_of: dict[str, str] = {}  # image id -> group in the column `of_each`
+    if of_each:
+        group_of = _first_of_each_group(ranking, shared_runs[0], of_each, n)
+        listed = list(group_of)
     if draw:
-        for run, folder in zip(shared_runs, folders, strict=True):  # each run has a folder
+        for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    table_columns = dict[Field, Mapping[str, Any]]()  # column -> image id -> cell
-    table_columns[Field("image", "Image")] = dict(zip(listed, listed, strict=True))
-    table_columns |= _group_columns(shared_runs[0], of_each, group_of)
-    for number, (method, cells_of_columns) in enumerate(zip(methods, scores, strict=True), 1):
-        prefix = f"{method.name}: " if is_pair else ""
-        for k, (field, cells) in enumerate(cells_of_columns.items()):
-            is_repeated = field.key in [earlier.key for earlier in fields[:k]]  # for another class
-            key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
-            table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
-    if is_pair:
-        table_columns[Field("difference", "A - B", "", "+.4f")] = values
+    table_columns = [
+        _Column(Field("image", "Image"), dict(zip(listed, listed, strict=True))),
+        *_group_columns(shared_runs[0], of_each, group_of),
+        *_score_columns(methods, scores),
+    ]
+    names = " and ".join(method.name for method in methods)
+    title = f"Worst images of {names}"
+    if len(methods) == 2:
+        table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), ranking))
+        title = f"Where {names} differ most"
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
-    # Only if the pixels of all runs can be drawn, from predictions in a known folder
+    # A run of arrays has no folder of predictions ("pred") from which overlays could be drawn
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
         overlay_columns = _overlay_columns(methods, folders, listed)
-        table_columns |= overlay_columns
-        notes.append(_overlay_note(shared_runs, overlay_columns.values()))
-    rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
-    names = " and ".join(method.name for method in methods)
-    title = f"Where {names} differ most" if is_pair else f"Worst images of {names}"
-    footer = table_footer(shared_runs)  # the texts under the table
+        table_columns += overlay_columns
+        notes.append(_overlay_note(shared_runs, overlay_columns))
+    rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
+    footer = table_footer(shared_runs)  # arguments of `Table`: caption, notes, signatures ...
     footer["notes"] = [*notes, *footer["notes"]]
-    return Table("worst", title, list(table_columns), rows, **footer)
+    return Table("worst", title, [column.field for column in table_columns], rows, **footer)
 
 
-def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
+def _score_columns(methods: Sequence[Method], scores: Sequence[Sequence[_Column]]) -> list[_Column]:
+    """Return the columns of all methods, with keys that are unique in the table, such as "ods_1".
+
+    Of two methods, the name of the method begins the heading. `scores` has the columns of each.
+    """
+    columns = []
+    for number, (method, columns_of_method) in enumerate(zip(methods, scores, strict=True), 1):
+        prefix = f"{method.name}: " if len(methods) == 2 else ""
+        used_keys = set[str]()
+        for k, (field, cells) in enumerate(columns_of_method):
+            # The score of another class, such as its Dice, has the same key
+            key = f"{field.key}_{k}" if field.key in used_keys else field.key
+            used_keys.add(field.key)
+            headed = Field(f"{key}_{number}", prefix + field.heading, "", ".4f")
+            columns.append(_Column(headed, cells))
+    return columns
+
+
+def _first_of_each_group(ranked: Iterable[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
     """Return the first `n` of the `ranked` images in each group of column `by`: {id: group}."""
     division = partition(run.records, by)  # names of groups, and the indices of their images
     listed: dict[str, str] = {}
@@ -252,46 +273,47 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
 
 def _group_columns(
     run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
-) -> dict[Field, dict[str, str]]:
-    """Return a table column {image id: group} for each grouping column of the images of `run`.
+) -> list[_Column]:
+    """Return a table column with the group of each image, for each grouping column of `run`.
 
     of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
     group_of : image id -> group in that column, of the images in the table. It is shown in place of
         the stored value: "[0, 1024)" in place of the size 900
     """
     grouping_column = column_of(of_each or "", run.records)  # NAME
-    columns = {}
+    columns = []
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
         if name == grouping_column:
             cells |= group_of
-        columns[Field(f"group_{k}", name)] = cells  # the name could be the key of a score
+        # The key is numbered, because the name of the column could be the key of a score
+        columns.append(_Column(Field(f"group_{k}", name), cells))
     return columns
 
 
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], image_ids: Sequence[str]
-) -> dict[Field, dict[str, str]]:
-    """Return a column per method: {image id: path of the overlay of its first run, or ""}.
+) -> list[_Column]:
+    """Return a column per method, with the path of its first run's overlay of each image, or "".
 
     folders : the folder of each run, method by method
     """
-    columns = {}
+    columns = []
     first = 0  # index of the method's first run
     for number, method in enumerate(methods, 1):
         folder = folders[first] / "overlays"
         cells = {i: str(overlays.overlay_path(folder, i) or "") for i in image_ids}
-        columns[Field(f"overlay_{number}", "Overlay")] = cells
+        columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
         first += method.n_runs
     return columns
 
 
-def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[Mapping[str, str]]) -> str:
+def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[_Column]) -> str:
     """Return a note that explains the colours of overlays, or how to draw missing overlays.
 
-    columns : {image id: path of the overlay, or "" if it is missing} of each method
+    columns : for each method, the path of the overlay of each image, or "" if it is missing
     """
-    if not all(all(paths.values()) for paths in columns):
+    if not all(all(column.cells.values()) for column in columns):
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
     metric = overlays.drawn_metric(runs[0])
