@@ -44,9 +44,11 @@ class WeightedRun:
     ) -> None:
         """Stack the counts that the named metrics made of the images of `run`.
 
-        For permutation tests, which exchange images between two runs, the images of runs with the
-        same protocol, `beside`, follow. To estimate the effect of a matching of pixels that misses
-        pairs, up to `more_pairs` unmatched pixel pairs of each edge map are counted as matched.
+        beside : further runs with the same protocol, whose images follow. Permutation tests use
+            this to exchange images between two runs
+        more_pairs : how many more pairs of a predicted and an annotated pixel of each edge map are
+            counted as matched, if so many are unmatched. This estimates the scores of a run that
+            the official benchmark's solver matched, which misses a few pairs per map
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
@@ -57,7 +59,7 @@ class WeightedRun:
             if beside:
                 stack = metric.stack([record.counts[metric.name] for record in records])
             else:
-                stack = run.stack(metric.name)  # the run keeps it for the next call
+                stack = run.stack(metric.name)  # the same arrays, which the run has kept
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
@@ -84,20 +86,20 @@ class WeightedRun:
     def n_values_averaged(self) -> dict[str, dict[str, int]]:
         """Count the defined values over which each mean score averages, if each image counts once.
 
-        Returns {score: {unit of the mean: number}}, such as {"contour.dice": {"images": 9}}.
-        Scores that are not means are left out.
+        Returns {score: {unit: number}}, such as {"contour.dice": {"images": 9}} for a mean over 9
+        images; other units are "classes" and "pairs". Scores that are not means are left out.
         """
-        n_defined: dict[str, dict[str, int]] = {}
+        numbers: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
             # The part is a class, for example, or "" for the overall scores
             for part, scores_of_part in metric.scores_by_part(tree, self._protocol).items():
                 prefix = f"{metric.name}.{part}." if part else f"{metric.name}."
-                # The entry "over" counts the values in each mean, such as {"dice": {"images":
-                # [[9, 10]]}}: one row, as each image counts once; defined values, all values
-                for key, counts in scores_of_part.get("over", {}).items():
-                    n_defined[prefix + key] = {unit: int(n[0, 0]) for unit, n in counts.items()}
-        return n_defined
+                # Key of a mean -> unit -> (weightings, 2): the numbers of defined and of all values
+                counts_of_means = scores_of_part.get("over", {})
+                for key, counts_by_unit in counts_of_means.items():
+                    numbers[prefix + key] = {u: int(n[0, 0]) for u, n in counts_by_unit.items()}
+        return numbers
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:

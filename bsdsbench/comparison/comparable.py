@@ -12,6 +12,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import equal_counts_notes, pair_differences
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import missing_notes, reference_notes, summarize_reasons
+from bsdsbench.scores.curve import WITH_WHOLE_IMAGE
 from bsdsbench.text import counted, shared_names
 
 
@@ -40,10 +41,10 @@ def comparable(
 
     common : if True, drop every image that some run lacks. If False, do so only if there is a
         reason for each of these images: it failed or has empty ground truth in the run that lacks
-        it, or this run skips images without a prediction. None drops nothing; it is for callers
-        without such an option, and errors do not suggest it.
+        it, or this run skips images without a prediction. None, of callers without such an option,
+        drops nothing, and errors do not suggest it.
     force : if True, report differences in protocol and ground truth as notes instead of raising.
-        None is the same as False, but errors do not suggest the option.
+        None, of callers without such an option, is as False, but errors do not suggest it.
     strict : True for a check of a run against its own baseline. Then common=False drops nothing,
         and notes on missing predictions and on runs with equal counts are left out.
 
@@ -54,37 +55,44 @@ def comparable(
         raise DataError("no runs given, expected at least one to compare")
     for run in runs:
         run.require_records()
-    notes: list[str] = []
-    problems: list[str] = []
+    noted: list[str] = []  # lines on differences in spite of which scores may be compared
+    forbidding: list[str] = []  # lines on those that make scores incomparable
     severities_of_images: set[Severity] = set()
     for pair in pair_differences(runs):
         difference = pair.difference
         if difference.field == "images":
             severities_of_images.add(difference.severity)
-        elif difference.severity is Severity.FORBIDS:  # its scores are not comparable
-            problems.append(pair.line())
-        elif difference.severity is Severity.SAID:  # they are, with a note
-            notes.append(pair.line())
+        elif difference.severity is Severity.FORBIDS:
+            forbidding.append(pair.line())
+        elif difference.severity is Severity.SAID:
+            noted.append(pair.line())
     shared, notes_on_images = list(runs), list[str]()
-    if severities_of_images:  # the images differ; only SAID if there is a reason for each of them
+    if severities_of_images:  # the images differ
+        # Its severity is SAID if there is a reason for each image that one of the two runs lacks
         is_explained = severities_of_images == {Severity.SAID}
         may_drop = common is True or (common is False and is_explained and not strict)
-        has_option = common is not None
-        shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, has_option)
-    effect = "" if force is None else "compares them all the same"  # of `force`, for the error
-    refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
+        shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, common is not None)
+    effect_of_force = "" if force is None else "compares them all the same"  # "": not suggested
+    refuse_unless_forced(forbidding, bool(force), "such scores are not comparable", effect_of_force)
+    notes = [*notes_on_images, *noted, *_notes_on_official_files(runs)]
+    if not strict:  # a baseline made from the same run has equal counts, which is no mistake
+        notes += missing_notes(shared) + equal_counts_notes(shared)
+    # Last, the differences that `force` allows; otherwise they were raised above
+    return ComparableRuns(shared, [*notes, *reference_notes(shared), *forbidding])
+
+
+def _notes_on_official_files(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a note on each run that was read from text files of the official benchmark."""
+    notes = []
     for run in runs:
-        if run.provenance.official is not None:  # read from text files of the official benchmark
+        if run.provenance.official is not None:
             rule = run.protocol.ap_rule
-            # With `whole_image`, the files have a row for threshold 0, at which every pixel is
-            # predicted. Of the rules of official programs, only that of EDTER uses this row
-            if run.protocol.whole_image and rule != "edter":
+            # `whole_image`: the files have a row for threshold 0, where every pixel is predicted
+            if run.protocol.whole_image and rule not in WITH_WHOLE_IMAGE:
                 rule += " without the row of threshold 0"
             origin = "read from official files, which do not state the protocol"
             notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
-    if not strict:  # a baseline made from the same run has equal counts, which is no mistake
-        notes += missing_notes(shared) + equal_counts_notes(shared)
-    return ComparableRuns(shared, [*notes_on_images, *notes, *reference_notes(shared), *problems])
+    return notes
 
 
 def _restrict_to_shared_images(

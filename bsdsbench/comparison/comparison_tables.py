@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
@@ -111,7 +111,7 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
 
 
 def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
-    """Return the table cell of each run and shown score, as a dict by (run name, score name).
+    """Return {(run name, score name): table cell} of the scores that tables show.
 
     A cell holds the score, its interval and, if several runs are compared, the letters of the run:
     runs that share a letter do not differ significantly.
@@ -146,64 +146,76 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
-    # Columns of the table by their key. All parts of a score, such as its classes, share a column
-    fields: dict[str, Field] = {}
-    definitions: dict[str, Column] = {}  # the metric's definition of the score in this column
-    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
+    # The columns of scores. A score of all parts, such as the Dice of all classes, has one column
+    columns: dict[str, _ScoreColumn] = {}  # by key
     for score in scores:
         _, part, definition = parse_score(score)
         if metric:
             field = table_column(definition, digits=3)
         else:  # the heading names the metric, unless the title does
             field = score_field(score, in_title=only_metric != "")
-        fields[field.key], definitions[field.key] = field, definition
-        scores_by_part.setdefault(part, {})[field.key] = score
+        column = columns.setdefault(field.key, _ScoreColumn(field, definition, {}))
+        column.score_of_part[part] = score
+    parts = dict.fromkeys(parse_score(score).part for score in scores)  # {"": None} if overall
+    definitions = {key: column.definition for key, column in columns.items()}
     cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
-    for part, score_by_key in scores_by_part.items():
+    for part in parts:
         for run in compared.names:
-            label_cells = [part if label is PART else run for label in labels]
-            cells: dict[str, Estimate | None] = dict.fromkeys(fields)  # None: the part lacks it
-            values: dict[str, float | None] = dict.fromkeys(fields)  # None: lacking or undefined
-            for key, score in score_by_key.items():
-                cells[key] = cell = cell_of[run, score]
+            row: list[Cell] = [part if label is PART else run for label in labels]
+            values: dict[str, float | None] = dict.fromkeys(columns)  # None: undefined
+            for key, column in columns.items():
+                if part not in column.score_of_part:
+                    row.append(None)
+                    continue
+                cell = cell_of[run, column.score_of_part[part]]
+                row.append(cell)
                 if cell.value is not None and not math.isnan(cell.value):
                     values[key] = cell.value
-            rows.append([*label_cells, *cells.values()])
+            rows.append(row)
             row_notes.append(undefined_notes(definitions, values))
-    notes = _letters_and_starts(compared, scores_by_part)
+    notes = _letters_note(compared, scores) + _late_start_notes(compared, columns.values())
     return Table(
         f"{metric}-parts" if metric else "scores",
         title,
-        [*labels, *fields.values()],
+        [*labels, *(column.field for column in columns.values())],
         rows,
         notes=[*notes, *_notes_on_scores(compared, scores)],
         row_notes=row_notes,
         n_labels=len(labels),
-        ranked_within=PART.key if metric else "",
+        ranked_within=PART.key if metric else "",  # each part has its own best run
         sentence=latex_caption,
     )
 
 
-def _letters_and_starts(
-    compared: Comparison, scores_by_part: Mapping[str, Mapping[str, str]]
-) -> list[str | Note]:
-    """Return notes on what a shared letter means, and on APs whose curve starts above recall 0.
+class _ScoreColumn(NamedTuple):
+    """A column of a table of scores."""
 
-    scores_by_part : part, "" for overall scores -> key of a column of the table -> name of a score
-    """
+    field: Field
+    definition: Column  # the metric's definition of the score
+    score_of_part: dict[str, str]  # part (a class, for example; "" if overall) -> name of its score
+
+
+def _letters_note(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
+    """Return a note on what a shared letter means, unless there is only one run without letters."""
+    if len(compared.names) == 1:
+        return []
+    has_parts = any(parse_score(score).part for score in scores)
+    tests = " over the pairs and parts of each score" if has_parts else ""  # corrected together
+    letters_note = "Runs that share a letter do not differ significantly"
+    return [f"{letters_note} (Holm{tests}, {1 - compared.level:.2g})."]
+
+
+def _late_start_notes(compared: Comparison, columns: Iterable[_ScoreColumn]) -> list[str | Note]:
+    """Return notes on the columns of AP of which the curve of a run starts above recall 0."""
+    texts_and_keys = []  # (text on the curve, key of the column)
+    for column in columns:
+        texts = map(compared.late_starts.get, column.score_of_part.values())
+        texts_and_keys += [(text, column.field.key) for text in texts if text]
     notes: list[str | Note] = []
-    if len(compared.names) > 1:
-        families = "" if "" in scores_by_part else " over the pairs and parts of each score"
-        letters_note = "Runs that share a letter do not differ significantly"
-        notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
-    texts = compared.late_starts  # name of an AP -> text on the curve that starts late
-    texts_and_keys = []
-    for score_by_key in scores_by_part.values():
-        texts_and_keys += [(texts[s], key) for key, s in score_by_key.items() if s in texts]
     for text, keys in grouped(texts_and_keys).items():
-        # The headings of these columns are printed before the text. Parts may share a column
+        # The headings of these columns are printed before the text. Parts share a column
         notes.append(Note(f"{text}.", tuple(dict.fromkeys(keys)), names_columns=True))
     return notes
 
@@ -257,67 +269,76 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
-    # The labels of a row are run A, run B and the score. The numbers are A - B with its interval,
-    # p, p after Holm's correction, and the smallest difference that this test would detect
+    # Run A, run B and the score, which label a row; then A - B with its interval, p, p after Holm's
+    # correction, and the smallest difference that this test would detect
     *labels, difference, p, p_holm, least_detectable = difference_fields(compared.percent)
-    key, title = "differences", "Differences"
     rows: list[list[Cell]] = []
+    first_notes = [holm_note(compared.level, scores)]  # what "*" marks
     if metric:  # a row per score, part, and pair of runs
         labels.append(PART)
         key = f"{metric}-differences"
         title = f"{registry.get(metric).title}, differences part by part"
-        differences.sort(key=lambda d: scores.index(d.score))  # the order of `scores`
+        differences.sort(key=lambda d: scores.index(d.score))  # those of one part come together
         for d in differences:
             _, part, column = parse_score(d.score)
             rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
-    else:
+    else:  # a row per score and pair of runs, in the order of the comparison
+        key, title = "differences", "Differences"
         # A single metric is named by the title of the table of scores, which is above this one
         is_metric_named = _title_of_only_metric(compared.scores) != ""
         for d in differences:
             score_name = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_name, *difference_cells(d, compared.level)])
-    notes = [holm_note(compared.level, scores), *_difference_notes(compared, differences, metric)]
+        first_score = heading(differences[0].score, in_title=is_metric_named)
+        first_notes += _detectable_note(compared, differences, first_score)
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
         key,
         title,
         [*labels, difference, p, p_holm, least_detectable],
         rows,
-        notes=[*notes, *_notes_on_scores(compared, scores)],
-        n_labels=len(labels),  # the leading columns, which name the row
+        notes=[
+            *first_notes,
+            *_doubtful_notes(compared, differences),
+            *_notes_on_scores(compared, scores),
+        ],
+        n_labels=len(labels),
         sentence=f"Differences between methods, with {numbers_note}",
     )
 
 
-def _difference_notes(
-    compared: Comparison, differences: Sequence[ScoreDifference], metric: str
+def _detectable_note(
+    compared: Comparison, differences: Sequence[ScoreDifference], score_name: str
 ) -> list[str]:
-    """Return footnotes for a table of differences, of the parts of `metric` unless it is "".
+    """Return a note on how small a difference in the first score the comparison can detect.
 
-    - In a table of overall scores, how small a difference in the first score the comparison can
-      detect: the range over all pairs of runs, unless it is undefined for every pair.
-    - What "~" means, if any difference has this mark: the matching of pixels by the official
-      benchmark is randomized and not optimal, and alone may cause so small a difference.
-    - Why an interval and its p-value from the bootstrap may disagree, if they do for any
-      difference: the interval excludes 0 but the uncorrected p is not significant, or the reverse.
+    `score_name` is the heading of this score. The note has the range over all pairs of runs. There
+    is none if the smallest detectable difference (`least`) is undefined for every pair.
+    """
+    of_score = [d.least for d in differences if d.score == differences[0].score]
+    least = sorted(x for x in of_score if not math.isnan(x))
+    if not least:
+        return []
+    low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
+    span = low if low == high else f"{low} to {high}, by pair,"
+    return [
+        f"With these images, a difference in {score_name} of {span} is detected four times out of "
+        f"five (p below {1 - compared.level:.2g} before Holm's correction); smaller differences "
+        "are detected less often."
+    ]
+
+
+def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]) -> list[str]:
+    """Return notes on differences marked "~", and on intervals that disagree with their p-value.
+
+    - "~" marks a difference that the official benchmark's matching of pixels, which is randomized
+      and not optimal, may cause alone: it is smaller than `solver_moves`.
+    - An interval of the bootstrap disagrees with p if it excludes 0 and the uncorrected p is not
+      significant, or the reverse.
     """
     notes = []
     alpha = 1 - compared.level
-    score = differences[0].score
-    # For each pair of runs: the smallest difference that is significant with probability 0.8
-    least = sorted(d.least for d in differences if d.score == score and not math.isnan(d.least))
-    if least and not metric:
-        low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
-        span = low if low == high else f"{low} to {high}, by pair,"
-        name = heading(score, in_title=_title_of_only_metric(compared.scores) != "")
-        notes.append(
-            f"With these images, a difference in {name} of {span} is detected four times out of "
-            f"five (p below {alpha:.2g} before Holm's correction); smaller differences are "
-            "detected less often."
-        )
-    # `solver` marks with "~" a difference smaller than `solver_moves`, which is by how much the
-    # official matching alone may change it
-    limits = sorted(d.solver_moves for d in differences if d.solver)
+    limits = sorted(d.solver_moves for d in differences if d.solver)  # of those marked "~"
     if limits:
         low, high = f"{limits[0]:.4f}", f"{limits[-1]:.4f}"
         span = low if low == high else f"{low} to {high}, by row"
@@ -380,7 +401,8 @@ def score_field(score: str, in_title: bool = False) -> Field:
 
     The heading is "ODS", for example, or "Dice of PART" for a part such as a class. The title of
     the metric precedes it ("Regions: PRI ODS"), unless the metric is one of the defaults, or the
-    title of the table names it (`in_title`).
+    title of the table names it (`in_title`). The short heading, which replaces it where the table
+    is too wide, never names the metric. "" stands for no short heading.
     """
     metric, part, column = parse_score(score)  # `column`: how the metric shows this score
     # The key of the field names metric and part, because a table may show the scores of several

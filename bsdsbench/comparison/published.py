@@ -195,11 +195,11 @@ def labelled_runs(
 ) -> list[Evaluation]:
     """Return the runs, renamed as `labels` says: a dict from key to new name.
 
-    A key is the name of a run, its folder as in `given`, or the last component of that folder. It
-    may also be the key of one of the `published` results, which changes no run: `published_beside`
-    renames these. Raises DataError if a key is none of these.
+    A key is the name of a run, its folder as in `given`, or the last component of that folder. A
+    key of one of the `published` results is allowed too, and changes no run: the caller also passes
+    `labels` to `find_published`, which renames these. Raises DataError if a key is none of these.
     """
-    # Published results are requested in any case ("HED"), but are labelled by their stored keys
+    # A result may be requested as "HED", but a label must use the stored key, which is lower case
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
     for source, run in zip(given, runs, strict=True):  # a source is a folder or an Evaluation
@@ -243,11 +243,8 @@ def published_beside(
     """Build table rows of published results, to be shown next to the rows of runs.
 
     `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
-    A mark is text after a score; a score with a mark, even if this is "", is never shown as the
-    best of its column. An AP is marked with its rule (or "unknown"), unless all runs use this rule.
-
     If `force` is True, results that are not comparable with a run are included: their labels name
-    the data set, all of their scores are marked, and a note gives the reason.
+    the data set, and a note gives the reason.
 
     Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
     task (image set and metric) than a run.
@@ -263,13 +260,14 @@ def published_beside(
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
         label = published.label
-        marks: dict[str, str] = {}  # key of a score -> text printed after it
-        if any(reasons.values()):
+        # Key of a score -> text printed after it. A score with a mark, even "", is never the best
+        # of its column
+        marks: dict[str, str] = {}
+        if any(reasons.values()):  # of other images, for example: no score can be the best
             label += f" [{task.partition('/')[0]}]"  # the data set
             for metric in published.scores():
-                for column in registry.get(metric).columns:
-                    if column.score:
-                        marks[column.key] = ""  # not printed, but never the best of its column
+                marks |= {c.key: "" for c in registry.get(metric).columns if c.score}
+        # Without an AP, `ap_rule` is None. It is "unknown" if no source states it, and no run's
         if published.ap_rule is not None and ap_rules != {published.ap_rule}:
             marks["ap"] = published.ap_rule
         rows.append(ExtraRow(label, published.scores(), marks))

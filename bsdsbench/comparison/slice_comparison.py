@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import ComparedScores, Comparison, holm_together
+from bsdsbench.comparison.comparison import (
+    ComparedScores,
+    Comparison,
+    ScoreDifference,
+    holm_together,
+)
 from bsdsbench.comparison.comparison_tables import difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
@@ -87,20 +92,20 @@ def compare_slices(
     DataError
         If the runs lack the column, or are not comparable.
     """
-    slices = runs_by_slice(all_runs(methods) or runs, by).slices
+    runs_to_divide = all_runs(methods) if methods else runs
     comparisons = dict[str, Comparison | MethodComparison]()
-    for name, slice_runs in slices.items():
+    for name, slice_runs in runs_by_slice(runs_to_divide, by).slices.items():
         compared: Comparison | MethodComparison
         if methods:
             compared = compare_methods(replace_runs(methods, slice_runs), **options)
         else:
             compared = compare(slice_runs, **options)
-        # Two notes are about all images, and not repeated for each slice: the advice on video
-        # frames, and that of equal counts. In a slice of empty images, any two methods have these.
-        advice = frames_note(slice_runs[0].records)
         notes = []
+        frames_advice = frames_note(slice_runs[0].records)  # images may be frames of a video
         for note in compared.notes:
-            if note != advice and not note.endswith(EQUAL_COUNTS):
+            # The advice is given on all images. So is that of two runs with equal counts, which may
+            # be one run given twice: on a slice without objects, any two runs have equal counts
+            if note != frames_advice and not note.endswith(EQUAL_COUNTS):
                 notes.append(note)
         comparisons[name] = replace(compared, notes=tuple(notes))
     return comparisons
@@ -160,20 +165,23 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        of_slices = []  # (name of a slice, difference), one entry per slice and pair of runs
+        slice_names, differences = list[str](), list[ScoreDifference]()  # by slice, then by pair
         for name, compared in comparisons.items():
-            of_slices += [(name, d) for d in compared.differences if d.score == score]
-        corrected = holm_together(difference for _, difference in of_slices)  # by Holm's method
-        for (name, _), d in zip(of_slices, corrected, strict=True):
+            of_slice = [d for d in compared.differences if d.score == score]
+            differences += of_slice
+            slice_names += [name] * len(of_slice)
+        # `holm_together` keeps the order of the differences
+        for name, d in zip(slice_names, holm_together(differences), strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             p_holm = Estimate(d.p_holm, mark="*" if d.significant(first.level) else "")
             rows.append([*labels, Estimate(d.value, d.low, d.high), d.p, p_holm])
-    # The last column, the smallest detectable difference, is not shown
-    a, b, score_field, difference_field, p_field, p_holm_field, _ = difference_fields(first.percent)
-    # Without its short heading "A - B", the difference is headed "A - B [95 % interval]" everywhere
+    # A, B and the score; the numbers, of which the smallest detectable difference is not shown
+    *pair_fields, difference_field, p_field, p_holm_field, _ = difference_fields(first.percent)
+    # Only the long heading, "A - B [95 % interval]", says that an interval follows the difference
     difference_field = replace(difference_field, short="")
-    fields = [a, b, score_field, *slice_fields, difference_field, p_field, p_holm_field]
+    fields = [*pair_fields, *slice_fields, difference_field, p_field, p_holm_field]
     correction = "Holm's correction over the pairs and slices of each score"
     star_note = f"* significant at {1 - first.level:.2g} after {correction}."
     title = f"Differences by {column}"
+    # The labels that each block of columns repeats: A, B and the score
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import attrs
@@ -24,7 +25,14 @@ from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
-from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_column, table_footer
+from bsdsbench.results.score_tables import (
+    IMAGE_COUNT,
+    METHOD,
+    PART,
+    TableFooter,
+    table_column,
+    table_footer,
+)
 from bsdsbench.scores.counts import value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
@@ -120,7 +128,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
-    # For each slice, the indices of its images; its units and its scores without each of them
+    # For each slice, its units, and its scores without each of them
     slice_images = [groups.images_of(number) for number in range(len(groups.names))]
     jackknives = [_leave_one_out(run, images, units) for images in slice_images]
     scores: dict[str, list[SliceScore]] = {}
@@ -132,17 +140,17 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         mean_changes = np.zeros(whole_without.size)  # (units,): of `mean`, by leaving out unit u
         scores[score] = []
         for value, jackknife in zip(values.tolist(), jackknives, strict=True):
-            slice_units = jackknife.units  # (k,): indices of the units with images in the slice
-            without = jackknife.scores.get(score, np.full(slice_units.size, np.nan))  # (k,)
-            # (units,): slice minus all images, without unit u. If u has no image in the slice, the
-            # slice keeps its `value`; otherwise it changes to `without`
-            differences = value - whole_without
-            differences[slice_units] += without - value
+            n_units = jackknife.units.size  # of those with images in the slice
+            without = jackknife.scores.get(score, np.full(n_units, np.nan))  # (n_units,)
+            changes = np.zeros(whole_without.size)  # (units,): of `value`; 0 for other units
+            changes[jackknife.units] = without - value
             if not np.isnan(value):
-                mean_changes[slice_units] += (without - value) / n_defined
+                mean_changes += changes / n_defined
+            # (units,): slice minus all images, both without unit u
+            differences = value - whole_without + changes
             slice_score = SliceScore(
-                score=_jackknife_interval(value, without, slice_units.size, score),
-                difference=_jackknife_interval(value - whole, differences, slice_units.size),
+                score=_jackknife_interval(value, without, n_units, score),
+                difference=_jackknife_interval(value - whole, differences, n_units),
             )
             scores[score].append(slice_score)
         means = mean + mean_changes  # (units,): without unit u
@@ -247,19 +255,21 @@ def slice_tables(
     for column in by:
         slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            indices = [k for k, run in enumerate(runs) if metric in run.metrics]
-            slices_with_metric = [slices_of_runs[k] for k in indices]
+            pairs = zip(runs, slices_of_runs, strict=True)
+            with_metric = [(run, of_run) for run, of_run in pairs if metric in run.metrics]
             # The first run with the metric decides which of its scores are shown
-            shown = _scores_shown(runs[indices[0]], metric, slices_with_metric[0], columns)
+            shown = _scores_shown(*with_metric[0], metric, columns)
             overall = [score for score in shown if not score_names.parse_score(score).part]
             of_parts = [score for score in shown if score not in overall]
             for scores in filter(None, (overall, of_parts)):  # those that are not empty
-                tables.append(_slice_table(runs, metric, slices_with_metric, scores))
+                slices_shown = [of_run for _, of_run in with_metric]
+                # The texts below the table are about all runs, also those without the metric
+                tables.append(_slice_table(metric, slices_shown, scores, table_footer(runs)))
     return tables
 
 
 def _scores_shown(
-    run: Evaluation, metric: str, slices: Slices, wanted: Sequence[str] | None
+    run: Evaluation, slices: Slices, metric: str, wanted: Sequence[str] | None
 ) -> list[str]:
     """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
 
@@ -271,61 +281,73 @@ def _scores_shown(
     if wanted is not None:
         chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
         return [score for score in known if score in chosen]
-    usual = score_names.default_scores(run, known, parts=True)
-    # Of the values of `Column.shown`, without "own" (only in the table of one run) and "never"
+    usual = score_names.default_scores(run, known, parts=True)  # of parts too
+    # `shown` may also be "own", for a score that only the table of a single run shows
     return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
+class _SliceRow(NamedTuple):
+    """The scores of a run on one slice, on all images, or in the mean over slices."""
+
+    name: str
+    n_images: int
+    scores: dict[str, SliceScore]  # by METRIC.SCORE or METRIC.PART.SCORE
+
+
+_UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
+
+
+def _slice_rows(slices: Slices) -> list[_SliceRow]:
+    """Return the scores of a run on all images, on each slice, and in the mean over slices.
+
+    A score on all images has neither an interval nor a difference. All images are in the mean.
+    """
+    on_all = {}
+    for score, value in slices.whole.items():
+        on_all[score] = SliceScore(ValueInterval(value, np.nan, np.nan), _UNDEFINED)
+    n_images = len(slices.parts.members)
+    rows = [_SliceRow(ALL, n_images, on_all)]
+    for k, (name, size) in enumerate(zip(slices.parts.names, slices.sizes, strict=True)):
+        rows.append(_SliceRow(name, size, {s: values[k] for s, values in slices.scores.items()}))
+    return [*rows, _SliceRow(MACRO, n_images, dict(slices.macro))]
+
+
 def _slice_table(
-    runs: Sequence[Evaluation], metric: str, slices: Sequence[Slices], scores: Sequence[str]
+    metric: str, slices: Sequence[Slices], scores: Sequence[str], footer: TableFooter
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
-    Each run has rows for all images, for each slice, and for the mean over slices (macro); of
-    these, each part of the metric (such as a class) has a row. A score on all images has neither an
-    interval nor a difference. The cells of a score that a part does not have are undefined.
+    Each run has the rows of `_slice_rows`; of these, each part of the metric (such as a class) has
+    a row. The cells of a score that a part does not have are undefined.
 
-    runs : all runs, which are listed in the footer
-    metric : the metric of the scores
     slices : one for each run that has the metric
     scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Only
         the latter need a column of parts
+    footer : the texts below the table on the runs
     """
-    columns: dict[str, Column] = {}  # key of a table column -> the metric's column
-    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
-    for score in scores:
-        parsed = score_names.parse_score(score)
-        key = table_column(parsed.column, 3).key
-        columns[key] = parsed.column
-        scores_by_part.setdefault(parsed.part, {})[key] = score
-    has_parts = "" not in scores_by_part
-    group_column, unit = slices[0].parts.column, slices[0].unit  # `parts`: the slices
+    parsed_scores = [score_names.parse_score(score) for score in scores]  # metric, part, column
+    parts = list(dict.fromkeys(parsed.part for parsed in parsed_scores))  # [""]: overall scores
+    columns = list(dict.fromkeys(parsed.column for parsed in parsed_scores))
+    has_parts = "" not in parts
+    group_column, unit = slices[0].parts.column, slices[0].unit  # here, `parts` are the slices
     fields = [METHOD, Field("slice", group_column), PART, IMAGE_COUNT]
-    for key, column in columns.items():
-        difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
-        fields += [table_column(column, 3), difference]
-    undefined = ValueInterval(np.nan, np.nan, np.nan)
-    no_score = SliceScore(undefined, undefined)
+    for column in columns:
+        field = table_column(column, digits=3)
+        difference = Field(f"{field.key}_difference", f"{column.heading} - all", "- all", "+.3f")
+        fields += [field, difference]
     rows: list[list[Cell]] = []
     for of_run in slices:
-        n_images = len(of_run.parts.members)
-        # All images, each slice, and the mean over slices, in which all images take part
-        names = [ALL, *of_run.parts.names, MACRO]
-        sizes = [n_images, *of_run.sizes, n_images]
-        values: dict[str, list[SliceScore]] = {}  # score -> its value for each of `names`
-        for score, on_slices in of_run.scores.items():
-            on_all = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), undefined)
-            values[score] = [on_all, *on_slices, of_run.macro[score]]
-        for k, (name, size) in enumerate(zip(names, sizes, strict=True)):
-            for part, score_by_key in scores_by_part.items():
-                row: list[Cell] = [of_run.name, name, part, size]
-                for key in columns:
-                    score = score_by_key.get(key, "")  # "": the part has no such score
-                    on_slice = values[score][k] if score in values else no_score
-                    for value, low, high in (on_slice.score, on_slice.difference):
-                        # Slices do not compete with each other: no cell is marked as best
-                        row.append(Estimate(value, low, high, comparable=False))
-                rows.append(row)
+        for slice_row, part in product(_slice_rows(of_run), parts):
+            row: list[Cell] = [of_run.name, slice_row.name, part, slice_row.n_images]
+            for column in columns:
+                score = ".".join(filter(None, (metric, part, column.key)))
+                shown = SliceScore(_UNDEFINED, _UNDEFINED)
+                if score in scores:
+                    shown = slice_row.scores.get(score, shown)
+                for value, low, high in (shown.score, shown.difference):
+                    # Slices do not compete with each other: no cell is marked as best
+                    row.append(Estimate(value, low, high, comparable=False))
+            rows.append(row)
     notes: list[str | Note] = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {group_column} equally."
@@ -333,8 +355,7 @@ def _slice_table(
     # Ranges between the limits that the user gave, such as "[0, 1024)"
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
-    notes += _means_of_few(slices, scores_by_part)  # on macro means over only some slices
-    footer = table_footer(runs)
+    notes += _means_of_few(slices, scores)  # on macro means over only some slices
     footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)
@@ -344,30 +365,24 @@ def _slice_table(
     return table if has_parts else table.without(PART)
 
 
-def _means_of_few(
-    slices: Sequence[Slices], scores_by_part: Mapping[str, Mapping[str, str]]
-) -> list[Note]:
+def _means_of_few(slices: Sequence[Slices], scores: Sequence[str]) -> list[Note]:
     """Write a note for each macro mean that is taken over only some of the slices.
 
     The macro mean of a score leaves out slices (groups of images) on which the score is NaN, such
     as a slice without any object. A note: "the macro mean is over 3 of 4 slices of METHOD PART."
     Columns of the table with the same note share it.
 
-    slices: for each run, its scores on the slices: `scores` maps METRIC.SCORE or METRIC.PART.SCORE
-        to one SliceScore for each slice, which has the value and its interval in `score`.
-    scores_by_part: {part: {key of a column of the table: name of the score in it}}, such as
-        {"road": {"iou": "semantic.road.iou"}}. The part is "" for overall scores.
+    slices: for each run, its scores on the slices
+    scores: METRIC.SCORE, or METRIC.PART.SCORE with a part such as a class
     """
     notes: list[tuple[str, str]] = []  # (text of a note, key of the column it is about)
-    for of_run in slices:
-        for part, score_by_column in scores_by_part.items():
-            run_and_part = f"{of_run.name} {part}".rstrip()
-            for column, score in score_by_column.items():
-                on_slices = of_run.scores.get(score, ())
-                n_defined = sum(not np.isnan(on_slice.score.value) for on_slice in on_slices)
-                if 0 < n_defined < len(on_slices):  # if it is defined on none, there is no mean
-                    over = f"{n_defined} of {len(on_slices)} slices of {run_and_part}"
-                    notes.append((f"the macro mean is over {over}.", column))
+    for of_run, score in product(slices, scores):
+        _, part, column = score_names.parse_score(score)
+        values = [on_slice.score.value for on_slice in of_run.scores.get(score, ())]
+        n_defined = np.count_nonzero(~np.isnan(values))
+        if 0 < n_defined < len(values):  # if it is defined on none, there is no mean
+            over = f"{n_defined} of {len(values)} slices of {of_run.name} {part}".rstrip()
+            notes.append((f"the macro mean is over {over}.", table_column(column, 3).key))
     columns_by_text = grouped(notes)  # text -> keys of the columns, whose headings precede it
     return [Note(text, tuple(keys), names_columns=True) for text, keys in columns_by_text.items()]
 
@@ -382,12 +397,14 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)  # numbers are not divided at their quartiles
-    image_values = run.image_values(metric)  # part -> key of a score -> values of all images
+    # Part ("" for overall scores) -> key of a score -> (N,): its value on each image alone
+    image_values = run.image_values(metric)
     # The weights (groups, N) are 1 for the images of a group and 0 for the others
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
-    # Part ("" for overall scores) -> its scores, nested dicts of arrays with one value per group
+    # Part -> its scores on all images of a group, nested dicts of arrays with one value per group
     pooled = {part: s for part, s in scorer.scores_by_part(tree, run.protocol).items() if s}
-    columns: dict[str, Column] = {}  # key -> column that has a value in some part
+    columns: dict[str, Column] = {}  # by key: those that have a value in some part
+    # Columns of overall scores, of scores of images and of parts, some of which have equal keys
     for column in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
         # `value_at` follows a key such as "ods.threshold" into the nested dicts; None if it is not
         # there. Scores by class of error are in tables of their own, and `IMAGE_COUNT` is below
@@ -409,13 +426,13 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
             for key, column in columns.items():
                 of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
                 row.append(None if of_groups is None else float(of_groups[number]))
-                if column.score:
+                if column.score:  # otherwise it is a threshold, for example, and has no mean
                     mean = None
                     if of_images is not None:
                         mean = float(defined_mean(np.array(of_images)[images]))
                     row.append(mean)
             rows.append(row)
-    title = f"{scorer.title}, {groups.column} by {groups.column}"
+    title = f"{scorer.title}, {groups.column} by {groups.column}"  # such as "patient by patient"
     table = Table(metric, title, fields, rows, n_labels=2, **table_footer([run]))
     return table if len(pooled) > 1 else table.without(PART)
 

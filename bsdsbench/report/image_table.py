@@ -49,10 +49,11 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
     for run_number, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
         for metric in run.metrics:
-            # Column -> image id -> number, with the counts of false and missed pixels last
-            scores = _usual_scores(run, metric) | _wrong_pixels(run, metric)
+            scores = _usual_scores(run, metric)  # column -> image id -> number
+            scores |= _wrong_pixels(run, metric)  # two columns: false and missed pixels
             for k, (column, values) in enumerate(scores.items()):
-                ids |= dict.fromkeys(values)  # official tables have images without a record
+                # A run that was read from official tables of scores has images, but no `image_ids`
+                ids |= dict.fromkeys(values)
                 numbers = {i: round(v, 5) for i, v in values.items() if not np.isnan(v)}
                 if not numbers and k > 0:
                     continue
@@ -62,7 +63,7 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
                 numbers_of_columns.append(numbers)
                 if is_main:
                     main_scores.append(numbers)
-    if len(runs) == len(main_scores) == 2:  # both runs have a metric
+    if len(runs) == 2 and len(main_scores) == 2:  # two runs, and each has a metric
         a, b = main_scores
         label = f"{columns[0]['label']} difference"
         columns.append({"label": label, "run": _DIFFERENCE, "main": True})  # -1, not a run
@@ -74,32 +75,42 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
     """Return the per-image scores of a metric that the table shows: {column: {image id: number}}.
 
-    These are the scores that the metric shows by default and, if the run has at most _MAX_CLASSES
-    classes, the first default score of a class (such as its Dice) for each class. If the metric has
+    These are the scores of whole images and of classes that the metric shows by default. If it has
     no default, or if the run was read from official result files, which have no classes, they are
     all scores of whole images.
     """
     scorer = registry.get(metric)
-    usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
+    usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None: no default
     scores = run.image_scores(metric)  # image id -> key of a score of the whole image -> number
-    every_column = {}
+    columns: dict[Column, dict[str, float]] = {}
     for column in scorer.image_columns:
         rows = {image_id: row for image_id, row in scores.items() if column.key in row}
-        every_column[column] = {image_id: row[column.key] for image_id, row in rows.items()}
+        columns[column] = {image_id: row[column.key] for image_id, row in rows.items()}
     if usual_keys is None or not run.records:  # official result files give no records
-        return every_column
-    columns = {c: values for c, values in every_column.items() if c.key in usual_keys}
-    # Class, "" for the whole image -> key of a score -> a number per image
+        return columns
+    usual_columns = {c: values for c, values in columns.items() if c.key in usual_keys}
+    return usual_columns | _class_scores(run, metric, usual_keys)
+
+
+def _class_scores(
+    run: Evaluation, metric: str, usual_keys: Sequence[str]
+) -> dict[Column, dict[str, float]]:
+    """Return a column per class with its first usual score in each image, such as "tumour: Dice".
+
+    The dict is empty if the run has more than _MAX_CLASSES classes.
+    """
+    class_columns = [c for c in registry.get(metric).part_columns if c.key in usual_keys]
+    # Class, "" for the whole image -> key of a score -> a number per image, as in `image_ids`
     values_by_class = run.image_values(metric)
-    class_columns = [column for column in scorer.part_columns if column.key in usual_keys]
-    if class_columns and len(values_by_class) <= _MAX_CLASSES:
-        class_column = class_columns[0]
-        for class_name, values in values_by_class.items():
-            if class_name and class_column.key in values:
-                key = f"{class_name}.{class_column.key}"
-                heading = f"{class_name}: {class_column.heading}"
-                column = replace(class_column, key=key, heading=heading)
-                columns[column] = dict(zip(run.image_ids, values[class_column.key], strict=True))
+    if not class_columns or len(values_by_class) > _MAX_CLASSES:
+        return {}
+    shown = class_columns[0]
+    columns = {}
+    for name, values in values_by_class.items():
+        if name and shown.key in values:
+            key, heading = f"{name}.{shown.key}", f"{name}: {shown.heading}"
+            column = replace(shown, key=key, heading=heading)
+            columns[column] = dict(zip(run.image_ids, values[shown.key], strict=True))
     return columns
 
 

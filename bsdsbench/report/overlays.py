@@ -47,23 +47,22 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
     This is the run's first metric that matches boundaries and has a precision-recall curve. If
-    there is none, it is the first metric that classifies pixels by itself (DrawsPixels) and reads
-    the files in the same way as the run's first metric, because they are loaded in that way.
-    Another metric could have other void values, and would not draw the pixels that it counted.
+    there is none, it is the first metric that can classify pixels (DrawsPixels) as it counted them.
     """
     for name in registry.with_curve(run.metrics, run.protocol):
         metric = registry.get(name)
-        # `has_errors`: it matches boundaries, pixel by pixel. Not all metrics with a curve do
+        # True of metrics that match boundaries, as their errors have classes
         if metric.has_errors:
             return metric
     # The kind of the predictions, such as "soft"; if not recorded, the usual kind of the metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    # A group has metrics that read the files in the same way, such as the same values as void. The
-    # first one reads them as `find_sources` loads the files of the run
-    first_group = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0]
+    # Groups of metrics that read the files in the same way, for example with the same void values.
+    # A run's files are loaded for drawing as the first group reads them. A metric of another group
+    # would then not draw the pixels that it counted
+    readers = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
     for name in run.metrics:
         metric = registry.get(name)
-        if metric in first_group.metrics and isinstance(metric, DrawsPixels):
+        if metric in readers and isinstance(metric, DrawsPixels):
             return metric
     return None
 
@@ -73,19 +72,22 @@ def pixel_steps(
 ) -> OverlaySteps:
     """Classify each pixel of an image as matched, false or missed, as the `drawn_metric` counts it.
 
-    This is done for every threshold or, if the metric has none, for every part that it scores
-    separately, such as a class. If `errors` is True, or if it is None and the run counted classes
-    of errors, metrics that match boundaries distinguish these classes.
+    The result has a drawing ("step") of the image for every threshold or, if the metric has none,
+    for every part that it scores separately, such as an object class.
+
+    errors : for boundaries, True to divide false and missed pixels by cause, such as "duplicate".
+        None to do so if the run counted them by cause
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
-    by_class = metric_with_errors(run) is not None if errors is None else errors
+    if errors is None:
+        errors = metric_with_errors(run) is not None
     try:
         if isinstance(metric, DrawsPixels):  # a metric of masks or labels
             return metric.pixel_steps(pred, gt, run.protocol, options)
-        # A metric that matches boundaries: its `count` prepares the maps and calls a function that
-        # counts, here replaced by one that returns {"steps": OverlaySteps} instead of counts
-        classify = partial(pixel_classes, errors=by_class)
+        # A metric of boundaries prepares the maps in `count`, and passes them to a function that
+        # counts. This one returns the class of each pixel in place of counts
+        classify = partial(pixel_classes, errors=errors)
         steps: OverlaySteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
         return steps
     except DataError as error:  # metrics know only arrays: name the files
@@ -179,26 +181,23 @@ def paint_image(
     part. Overlays are painted lazily. Void pixels are gray. `photo` is the background, uint8
     (H, W, 3), or None for white.
     """
-    # The class of each pixel, such as matched or false, at every step: a threshold or a part, of
-    # which the first is all parts together
-    steps = pixel_steps(pred, gt, run)
+    # A drawing per threshold or part, with the class of each pixel: matched, false, missed ...
+    drawings = pixel_steps(pred, gt, run)
+    f_of_drawings = drawings.scores.f  # (drawings,), of this image
     void = void_pixels(gt, run)  # bool (H, W), or None if all pixels count
-    opacity = OPACITY if steps.areas else 1.0  # without areas, only lines: they hide little
-    # Kind of overlay, such as "best" or "ods" -> its step
-    for kind, k in _steps_to_paint(steps, chosen_threshold(run)).items():
-        classes = steps.at(k)  # (H, W), 0 for pixels without a class
+    opacity = OPACITY if drawings.areas else 1.0  # without areas, only lines: they hide little
+    # `kind` is the suffix of the file name, such as "best"
+    for kind, k in _drawings_to_paint(drawings, chosen_threshold(run)).items():
+        classes = drawings.at(k)  # (H, W), 0 for pixels without a class
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
-        mark = steps.marks[k] if steps.marks else None  # where the outlines are farthest apart
+        mark = drawings.marks[k] if drawings.marks else None  # where outlines are farthest apart
         pixels = _paint(classes, photo, opacity, mark)
-        yield Painted(kind, pixels, f"{steps.measure} {steps.scores.f[k]:.3f}")  # "F 0.712"
+        yield Painted(kind, pixels, f"{drawings.measure} {f_of_drawings[k]:.3f}")  # "F 0.712"
 
 
-def _steps_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:
+def _drawings_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:
     """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
-
-    `steps` has the class of each pixel, such as matched or false, at every threshold or for every
-    part.
 
     - If `steps` are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
       None, "ods" (the threshold nearest to it).

@@ -177,6 +177,7 @@ AP_RULES = {
     "101-point": "mean over 101 recalls of the largest precision from there on",
     "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
+WITH_WHOLE_IMAGE = ("edter", "step")  # rules that use the point of threshold 0
 # Rules that take precision as 0 below the smallest recall of the curve
 NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")
 LATE_START = 0.02  # if the smallest recall of a curve is above this, tables have a note
@@ -332,7 +333,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
     Returns float64 (2, S, points): recall and precision.
     """
-    leaves_out_first = curve.whole_image and rule not in ("edter", "step")
+    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
     recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]

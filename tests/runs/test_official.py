@@ -85,6 +85,9 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
     _, (note,) = comparable([theirs], force=False)
     assert note.endswith("AP by the rule bsds without the row of threshold 0")
+    for rule in ("edter", "step"):  # which use this row
+        other = replace(theirs, protocol=theirs.protocol.replace(ap_rule=rule))
+        assert comparable([other]).notes[0].endswith(f"AP by the rule {rule}")
     plain = bb.Evaluation.load(path)
     assert Signature(plain.protocol).differences(Signature(run.protocol)) == []
 
