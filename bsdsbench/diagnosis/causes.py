@@ -133,16 +133,22 @@ def iterate_other_columns(
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    keys_by_variant: dict[str, dict[str, str]] = {}  # "_mean" -> quantity "ece" -> "ece_mean"
+    variants: dict[str, None] = {}  # "", "_mean" and so on, each once
+    known_keys: dict[tuple[str, str], str] = {}  # (quantity "ece", variant "_mean") -> "ece_mean"
     for key, column in columns.items():
         variant = column.key.replace(column.quantity, "", 1)  # what the key has beside it
-        keys_by_variant.setdefault(variant, {}).setdefault(column.quantity, key)
-    for key_of_quantity in keys_by_variant.values():
-        key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
-        if all(key in scores for key in key_of_target.values()):
-            headings = [columns[key].heading for key in key_of_target.values()]
-            scores_of_targets = {t: scores[key] for t, key in key_of_target.items()}
-            yield OtherScores(", ".join(headings), who="", scores=scores_of_targets)
+        variants[variant] = None
+        known_keys.setdefault((column.quantity, variant), key)
+    for variant in variants:
+        other_scores: dict[str, float] = {}  # target -> score in this variant
+        headings = []
+        for target in targets:
+            key = known_keys.get((columns[target].quantity, variant), "")
+            if key in scores:
+                other_scores[target] = scores[key]
+                headings.append(columns[key].heading)
+        if len(other_scores) == len(targets):
+            yield OtherScores(", ".join(headings), who="", scores=other_scores)
 
 
 # ---- tables of every rule ------------------------------------------------------------------------
@@ -213,33 +219,43 @@ def _apply_rules(
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
     `part` is the part of the metric that the curve belongs to, such as a class, or "" for the
-    metric as a whole.
+    metric as a whole. `gt_dir` is as in `_extend_to_0`.
 
-    The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
-    "step" also uses it, except for the metric "boundary", which does not add it to its own curve.
-    A metric may know the point from its counts. For the metric "boundary", it is otherwise counted
-    from the ground truth in `gt_dir` (None: the folder recorded in the run). If the point remains
-    unknown, "edter" gives None, and "step" uses the curve as it is.
+    The AP rule "edter" needs the point of the curve at threshold 0, where every pixel is predicted;
+    without it, its value is None. The rule "step" uses the point if it is known, but not for the
+    metric "boundary", whose own AP by this rule is that of its thresholds only.
     """
-    is_boundary = metric in registry.DEFAULT_METRICS  # ("boundary",)
-    curve_from_0 = curve  # with the point at threshold 0, if that is available
-    if not run.records:  # official result files: a curve that starts at threshold 0 has the point
+    curve_from_0 = curve
+    if not run.records:  # official result files, which do not say whether they have the point
         curve = curve_from_0 = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-    elif not part:
-        # The same curve, extended if the metric can do this from its counts
-        curve_from_0 = whole_curve(registry.get(metric), curve, run.stack(metric))
-        # The thresholds 1, 2, ... are numbers of the levels of segmentations, without such a point
-        has_levels = curve.thresholds[-1] > 1
-        if is_boundary and not curve_from_0.whole_image and not has_levels:
-            with suppress(DataError):  # without ground truth the curve stays as it is
-                files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                curve_from_0 = add_whole_image(files, run.protocol, curve, run.stack(metric))
-    curve_of_rule = {"edter": curve_from_0, "step": curve if is_boundary else curve_from_0}
+    elif not part:  # for parts, the point is not known
+        curve_from_0 = _extend_to_0(run, metric, curve, gt_dir)
+    curve_of_rule = {"edter": curve_from_0}  # of other rules, `curve`
+    if metric not in registry.DEFAULT_METRICS:  # not "boundary"
+        curve_of_rule["step"] = curve_from_0
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
         numbers["AP", rule] = None if np.isnan(ap) else ap
     return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}
+
+
+def _extend_to_0(run: Evaluation, metric: str, curve: PRCurve, gt_dir: StrPath | None) -> PRCurve:
+    """Return the overall curve of a metric with a first point at threshold 0, if that is known.
+
+    Some metrics know the point, at which every pixel is predicted, from their counts. For the
+    metric "boundary" it is counted from the ground truth in `gt_dir` (None: the folder recorded in
+    the run), if this exists. Otherwise, the curve is returned unchanged.
+    """
+    stack = run.stack(metric)
+    extended = whole_curve(registry.get(metric), curve, stack)
+    # The thresholds 1, 2, ... are numbers of the levels of segmentations, without such a point
+    has_levels = curve.thresholds[-1] > 1
+    if metric in registry.DEFAULT_METRICS and not extended.whole_image and not has_levels:
+        with suppress(DataError):  # there is no ground truth
+            files = find_sources(run, gt_dir=gt_dir, metric=metric)
+            return add_whole_image(files, run.protocol, curve, stack)
+    return extended
 
 
 # ---- settings: images must be counted again ------------------------------------------------------
@@ -335,10 +351,10 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     annotation instead of all. Some may be what a run does already; the caller leaves these out.
 
     Each has a kind (the changed option), a label, the programs that count so (HOME_MADE if only
-    scripts of users do), and a tuple of dicts with the changed fields of the protocol. `in_use`
-    yields the values and programs that are known.
+    scripts of users do), and a tuple of dicts with the changed fields of the protocol.
     """
     if metric.options:
+        # A list in this package: (name of an option, a value of it, the programs that use it)
         for name, value, who in in_use(metric.options, metric.name):
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
             key = f"{metric.name}.{name}"
@@ -350,13 +366,13 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
         label = "many-to-one matching of unthinned maps"
         yield CountingChange("matching", label, who, ({"thin": False},), many_to_one=True)
     for name, value, who in in_use(Protocol, "protocol"):
-        if name in metric.uses:
+        if name in metric.uses:  # the fields of the protocol that change the metric's counts
             change = {name: value}
             if name == "max_dist":  # a fixed tolerance in pixels would take precedence
                 change["max_dist_px"] = None
             yield CountingChange(name, f"{name} {value}", who, (change,))
     if "nms" in metric.uses:
-        who = "maps that had it already, or never"
+        who = "maps that had it already, or never"  # in words, as no program is known
         yield CountingChange("nms", "no NMS", who, ({"nms": False},))
         # RECIPES: name of a program -> the parameters of its NMS. Programs whose NMS has the same
         # parameters share one change, which names all of them
@@ -392,11 +408,10 @@ def many_to_one_counts(
     rows, cols = gt_maps.shape[1:]
     # In pixels, slightly enlarged so that distances equal to it count despite rounding
     tolerance = with_tolerance(protocol.radius((rows, cols)))
-    # The boundary map at each threshold, from the highest down, as `changes`: the pixels that enter
-    # or leave it from one threshold to the next
-    thresholds, changes, _ = threshold_changes(
-        pred, (rows, cols), protocol, valid=truth.parts.get("valid")
-    )
+    # The boundary map at each of T thresholds, as `changes`: the pixels that enter or leave it from
+    # one threshold to the next lower one, first those that enter an empty map at the highest
+    valid = truth.parts.get("valid")
+    thresholds, changes, _ = threshold_changes(pred, (rows, cols), protocol, valid=valid)
     is_marked = gt_maps.any(axis=0)  # by any annotator
     n_annotators = gt_maps.sum(axis=0, dtype=np.int64)  # number that marked each pixel, (H, W)
     # Predicted pixels are correct within the tolerance of a marked pixel. The distance transform is
@@ -409,13 +424,13 @@ def many_to_one_counts(
     dy, dx = np.mgrid[-largest : largest + 1, -largest : largest + 1]
     is_within = np.hypot(dy, dx) <= tolerance
     dy, dx = dy[is_within], dx[is_within]
-    # `count_near_pixels` adds and removes the pixels step by step. In place it updates `n_near`,
-    # the number of predicted pixels near each pixel, and fills `from_highest`: matched gt, matched
-    # pred and total pred at each threshold, from the highest down.
+    # `count_near_pixels` makes the changes one after the other. In place it updates `n_near`, the
+    # number of predicted pixels near each pixel, and fills the rows of `descending`: matched
+    # annotated, matched predicted and all predicted pixels at each threshold, the highest first.
     n_near = np.zeros(is_marked.shape, np.int32)
-    from_highest = np.empty((3, thresholds.size), np.int64)
-    count_near_pixels(changes, n_annotators, is_correct, dy, dx, n_near, from_highest)
-    matched_gt, matched_pred, total_pred = from_highest[:, ::-1]  # by ascending threshold
+    descending = np.empty((3, thresholds.size), np.int64)
+    count_near_pixels(changes, n_annotators, is_correct, dy, dx, n_near, descending)
+    matched_gt, matched_pred, total_pred = descending[:, ::-1]  # by ascending threshold
     total_gt = np.full(thresholds.size, n_annotators.sum())
     counts = np.column_stack([matched_gt, total_gt, matched_pred, total_pred])
     return MatchCounts(thresholds, counts)

@@ -71,8 +71,7 @@ def group_rows(
     others: ids of further images that the table may contain. None allows any id.
 
     Returns {image id: {column: value}}. The values of a column are floats if all of them are
-    numbers, otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values
-    are None. Words such as NA or null mean a missing value if all others of the column are numbers.
+    numbers, otherwise strings. Missing values are None.
 
     Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
     a column occurs twice.
@@ -87,22 +86,30 @@ def group_rows(
         row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
-            values = [group_value(value, label) for value in raw_values]  # float, text or None
-            # Words such as "NA" mean a missing number if all others are numbers. These may be text
-            # that _NUMBER matches, which "007" is not
-            without_words = [None if value in _MISSING_WORDS else value for value in values]
-            known = [value for value in without_words if value is not None]
-            are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
-            if known and all(are_numbers):
-                # Again by `group_value`, which rejects "1e999", infinite only as a float
-                values = [v if v is None else group_value(float(v), label) for v in without_words]
-            else:  # a column of texts, in which such words and numbers are texts too
-                values = [v if v is None else text_of(v) for v in values]
+            values = _convert_column(raw_values, label)
             if any(column in row for row in rows.values()):
-                raise DataError(f"{table.source}: column {column!r} is there twice, expected once")
+                raise DataError(f"{label} is there twice, expected once")
             for image_id, number in row_numbers.items():
                 rows[image_id][column] = values[number]
     return rows
+
+
+def _convert_column(raw_values: Sequence[object], label: str) -> list[Value]:
+    """Convert the values of a column to floats if all of them are numbers, otherwise to strings.
+
+    Missing values are None. In a column of numbers, so are words such as "NA": [2, "10", "NA"]
+    becomes [2.0, 10.0, None], but ["a", "10", "NA"] remains as it is. Numbers may be written as
+    text, without leading zeros (_NUMBER), as "007" is rather an id. Raises DataError, which starts
+    with `label`, if a number is infinite.
+    """
+    values = [group_value(raw_value, label) for raw_value in raw_values]  # float, string or None
+    without_words = [None if value in _MISSING_WORDS else value for value in values]
+    known = [value for value in without_words if value is not None]
+    are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
+    if not known or not all(are_numbers):
+        return [None if value is None else text_of(value) for value in values]
+    # As floats, texts such as "1e999" are infinite: `group_value` checks the floats once more
+    return [None if value is None else group_value(float(value), label) for value in without_words]
 
 
 def _find_rows(
@@ -372,10 +379,13 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:  # more than four
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Two quartiles with no value between them would enclose an empty group. They have the same
-        # number of values below; of these, the dict keeps the last one, which is the largest
-        edge_of_count = {sum(n < quartile for n in numbers): quartile for quartile in quartiles}
-        return _divide(column, values, list(edge_of_count.values()), open_ended=False)
+        # Between two quartiles with equally many numbers below them there is no number, so the
+        # group between them would be empty: of such quartiles, only the largest is an edge
+        edges = []
+        for quartile, larger in pairwise((*quartiles, math.inf)):
+            if any(quartile <= number < larger for number in numbers):
+                edges.append(quartile)
+        return _divide(column, values, edges, open_ended=False)
     distinct: list[Value] = [*sorted({*numbers}), *texts]  # each is a group
     if None in values:
         distinct.append(None)
@@ -389,25 +399,26 @@ def _divide(
 ) -> Partition:
     """Bin images by a column of numbers. Each bin that contains an image becomes a group.
 
-    values : the number of each image, as a float or as text with leading zeros. Images without a
-        number (None) form the last group.
+    values : the number of each image, a float, or text such as "007", if the column has numbers
+        with leading zeros. Images without a number (None) form the last group.
     edges : the limits between bins, in ascending order. A bin includes its lower limit.
     open_ended : True for limits given by the user: the first and the last bin have no outer limit,
         and other empty bins are listed in `Partition.empty`. False for quartiles: the bins extend
         from the smallest to the largest value, which is included.
     """
     for value in values:
+        # _NUMBER allows no leading zeros, hence `lstrip`, which leaves nothing of "000"
         if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     numbers = np.array([math.nan if value is None else float(value) for value in values])
     low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))
-    # A bin from the minimum to a quartile that is the minimum too would be empty
+    # The bins are between these edges, `low` and `high`. A quartile may be the minimum, `low`
     inner_edges = [edge for edge in edges if edge > low]
     limits = map(text_of, [float(low), *inner_edges, float(high)])
     names = [f"[{start}, {end})" for start, end in pairwise(limits)]
-    if open_ended:
+    if open_ended:  # instead of "[-inf, 1024)"
         names[0] = f"below {text_of(inner_edges[0])}"
-    else:
+    else:  # the last bin includes the maximum: "[20, 31]"
         names[-1] = f"{names[-1].removesuffix(')')}]"
     # Bin k has the numbers with inner_edges[k - 1] <= number < inner_edges[k]
     bins = np.searchsorted(inner_edges, numbers, side="right")

@@ -81,8 +81,9 @@ def reference_run(name: str) -> RunArguments:
     """Load a reference run, given as KEY or `ref:KEY`, as the arguments of an Evaluation.
 
     It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
-    preset bsds500, with the AP and ODS rules of the publication and, unless the method gives
-    segmentations, which have none, its thresholds. Image sizes are unknown and set to (0, 0).
+    preset bsds500, with the AP and ODS rules of the publication and the thresholds of the counts.
+    If the method gives segmentations, whose boundaries are not thresholded, those of the preset
+    remain. Image sizes are unknown and set to (0, 0).
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -93,23 +94,25 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        # Each array (N, T) has counts of pixels in N images at T parameter values of the method.
-        # It is stored as B planes of bytes (B, T, N), which compress well
-        matched_gt, unmatched_pred, total_pred = (
-            unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
-            for kind in ("matched_gt", "unmatched_pred", "total_pred")
-        )
+        # Counts of pixels in N images at T parameter values of the method, (N, T). The file has
+        # the B bytes of each number in separate planes (B, T, N), which compress well
+        counts_by_kind = {}
+        for kind in ("matched_gt", "unmatched_pred", "total_pred"):
+            planes = file[f"{key}.{kind}"].transpose(0, 2, 1)  # (B, N, T)
+            counts_by_kind[kind] = unpack_counts(planes)
+    total_pred = counts_by_kind["total_pred"]
+    matched_pred = total_pred - counts_by_kind["unmatched_pred"]
     # The annotated pixels of an image, (N,), do not depend on the method's parameter
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
-    # (N, T, 4): matched and all annotated, matched and all predicted pixels
-    matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
+    columns = [counts_by_kind["matched_gt"], total_gts, matched_pred, total_pred]
+    matches = np.stack(columns, axis=2)  # (N, T, 4)
     # If all parameter values are numbers in [0, 1), they are the thresholds. Otherwise, for example
     # if they are numbers of regions or names of parameter combinations, 1, 2, ..., T stand for them
     thresholds = np.arange(1.0, parameter.size + 1)
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
         if numbers.min() >= 0 and numbers.max() < 1:
-            thresholds = _even_grid(numbers)  # exact, as the stored texts are rounded
+            thresholds = _restore_digits(numbers)  # the stored texts are rounded to six digits
     rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
     protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
@@ -132,40 +135,43 @@ def reference_run(name: str) -> RunArguments:
 def official_run(path: Path) -> RunArguments:
     """Read a folder of result files of the official BSDS program as the arguments of an Evaluation.
 
-    ID_ev1.txt files hold the counts of one image each; they become records with the size (0, 0). If
-    there are only eval_*.txt files, which hold scores, these become `Evaluation.reported`.
+    ID_ev1.txt files hold the counts of one image each, at T thresholds; they become records with
+    the size (0, 0). If there are only eval_*.txt files, which hold scores of the whole set, these
+    become `Evaluation.reported`.
 
     The files do not state the protocol. Only its thresholds are known, if they ascend within
     [0, 1]. The protocol gets the name UNSTATED, or UNSTATED_GRID without known thresholds.
     """
-    tables = read_run_folder(path)  # name of a file -> its numbers, an array (rows, columns)
-    counts = tables.pop("ev1")  # image id -> counts of the image's file
-    no_rows = np.zeros((0, 4))
-    printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]  # thresholds, printed with 6 digits
-    if counts:
+    tables = read_run_folder(path)  # name of an eval_*.txt file -> its numbers (rows, columns)
+    counts = tables.pop("ev1")  # image id -> MatchCounts of ID_ev1.txt, {} without such files
+    no_rows = np.zeros((0, 4))  # in place of a table that is not in the folder
+    printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]  # (T,), with six digits
+    if counts:  # all of them must have the same thresholds, see below
         printed = next(iter(counts.values())).thresholds
-    grid = _even_grid(printed)  # the exact values of thresholds that are evenly spaced
+    thresholds = _restore_digits(printed)
     protocol = Protocol(name=UNSTATED_GRID)
-    # Thresholds of a protocol ascend in [0, 1], and one or more are above 0
-    if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
-        protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
-    records: list[ImageRecord] = []
-    reported: dict[str, Score] = {}
+    does_ascend = thresholds.size > 0 and bool(np.all(np.diff(thresholds) > 0))
+    if does_ascend and thresholds[0] >= 0 and 0 < thresholds[-1] <= 1:  # as a protocol requires
+        protocol = Protocol(name=UNSTATED, thresholds=tuple(thresholds.tolist()))
+    records, matches = [], []
     for image_id, image_counts in counts.items():
-        thresholds = image_counts.thresholds
-        if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
+        printed_of_image = image_counts.thresholds
+        if printed_of_image.shape != printed.shape or not np.allclose(printed_of_image, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-        by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
+        matches.append(image_counts.matches)  # (T, 4)
+        by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, image_counts.matches)}
         records.append(ImageRecord(image_id, (0, 0), by_metric))
-    matches = [image_counts.matches for image_counts in counts.values()]
-    _check_summary(tables, grid, matches)  # warns if files of several runs seem to be mixed
+    _check_summary(tables, thresholds, matches)  # warns if files of several runs seem to be mixed
+    reported: dict[str, Score] = {}
     if not counts:
         # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
-            # With its name, as `replace` would add a star, and the name says that it is unknown
+            # The name says that the protocol is unknown. It is given again, because `replace` marks
+            # the name of a changed protocol with "*" otherwise
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):
             for metric in map(registry.get, registry.names()):
+                # None if the tables are not those of this metric
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
@@ -181,20 +187,21 @@ def official_run(path: Path) -> RunArguments:
 def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
-    This is so if eval_bdry_img.txt lists another number of images than there are counts, or if F in
-    eval_bdry.txt is not that of the counts or the curve. An ODS rule takes the largest F at a
-    threshold or between thresholds, which is larger. As the files do not say which rule they used,
-    F must lie between the smallest and the largest F of all rules, give or take _SAME_F.
+    This is so if eval_bdry_img.txt lists another number of images than there are counts, or if the
+    F of ODS in eval_bdry.txt does not follow from the counts or the curve. ODS is the largest F,
+    by one rule at the thresholds, by another also between them. The files do not say which rule
+    they used, so any F from the smallest to the largest of these is accepted, within _SAME_F.
 
     tables: name of an official table -> its rows
     thresholds: (T,) of the counts
     matches: for each image, its counts in ID_ev1.txt (T, 4); [] if there are none, so that the
         curve in eval_bdry_thr.txt is used
     """
-    n_listed = len(tables.get("eval_bdry_img.txt", matches))
-    if matches and n_listed != len(matches):
+    listed_images = tables.get("eval_bdry_img.txt")  # one row per image
+    if matches and listed_images is not None and len(listed_images) != len(matches):
         has = f"{counted(len(matches), 'file')} ID_ev1.txt, which are scored"
-        warn(InputWarning(f"{has}, but eval_bdry_img.txt lists {counted(n_listed, 'image')}"))
+        n_listed = counted(len(listed_images), "image")
+        warn(InputWarning(f"{has}, but eval_bdry_img.txt lists {n_listed}"))
     if "eval_bdry.txt" not in tables:
         return
     if matches:
@@ -204,20 +211,21 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
         curve = PRCurve(printed, precision, recall)
     else:
         return
-    in_summary = tables["eval_bdry.txt"][0, 3]  # threshold, R, P, F of ODS, then other scores
+    f_in_summary = tables["eval_bdry.txt"][0, 3]  # its row begins with threshold, R, P, F of ODS
     f_by_rule = [float(best(curve, rule).f) for rule in ODS_RULES]
-    if in_summary < min(f_by_rule) - _SAME_F or in_summary > max(f_by_rule) + _SAME_F:
+    lowest, highest = min(f_by_rule) - _SAME_F, max(f_by_rule) + _SAME_F
+    if f_in_summary < lowest or f_in_summary > highest:
         source = "the counts of the images" if matches else "eval_bdry_thr.txt"
         # Of the rules, the official program's is named: it interpolates, so that its F is largest
-        has = f"eval_bdry.txt: F {in_summary:.3f}, but that of {source} is {max(f_by_rule):.3f}"
+        has = f"eval_bdry.txt: F {f_in_summary:.3f}, but that of {source} is {max(f_by_rule):.3f}"
         warn(InputWarning(f"{has} (files of two runs?)"))
 
 
-def _even_grid(printed: F8) -> F8:
+def _restore_digits(printed: F8) -> F8:
     """Restore the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    Evenly spaced means `even_thresholds`, possibly after a threshold 0. Other thresholds are
-    returned unchanged.
+    Evenly spaced means `even_thresholds` (1/100, 2/100, ... for T = 99), possibly after a threshold
+    0. Other thresholds are returned unchanged.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]

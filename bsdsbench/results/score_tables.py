@@ -171,9 +171,12 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     This is a line "Read as: ...". If the runs differ, it is "NAME, NAME read as: ...; NAME read as:
     ...", without the runs for which it is unknown ("").
     """
-    names_by_line = grouped([(run.read_as, run.name) for run in runs])
+    readings = []
+    for run in runs:
+        readings.append((run.read_as, run.name))
+    names_by_line = grouped(readings)
     if len(names_by_line) == 1:
-        return runs[0].read_as
+        return readings[0][0]
     # After the names of runs, the "R" of "Read as" becomes lower case
     lines = [f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items() if line]
     return "; ".join(lines)
@@ -360,7 +363,15 @@ def score_tables(
     metric_names: dict[str, None] = {}  # each one once, in order
     for run in runs:
         metric_names |= dict.fromkeys(run.metrics)
-    contents = _describe_contents(runs, n_rows)
+    # A sentence about all tables: "2 methods on 200 images, protocol bsds500"
+    contents = "scores" if is_single else f"{n_rows} methods"
+    if runs[0].records:
+        images = image_numbers(runs)
+        is_known_set = not runs[0].signature.set.startswith("set:")  # "set:N" of an unknown one
+        if is_known_set and images == image_numbers(runs[:1]):
+            images = runs[0].set_line  # such as "bsds500-test, 200 of 200 images"
+        contents += f" on {images}"
+    contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)  # the texts that all tables share
     common_notes = [*footer["notes"], *notes]
     tables = []
@@ -370,11 +381,11 @@ def score_tables(
         for run in runs:
             if name in run.metrics:
                 its_runs.append(run)
-                rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
+                rows.append(_ScoreRow("", run.name, run.score(name).to_mapping(), {}))
         for label, scores_by_metric, marks in extra:
             if name in scores_by_metric:
-                rows.append(_ScoreRow((label,), scores_by_metric[name], marks))
-        table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
+                rows.append(_ScoreRow("", label, scores_by_metric[name], marks))
+        table = _score_table(metric, its_runs, rows, is_single, has_chosen, intervals)
         number_lines = []  # the metric's numbers of objects in each row: "hed: 1,200 pairs."
         for row in rows:
             numbers = []
@@ -382,13 +393,12 @@ def score_tables(
                 if column.key in row.scores:
                     numbers.append(f"{row.scores[column.key]:,.0f} {column.key}")
             if numbers:
-                number_lines.append(f"{row.name}: {', '.join(numbers)}.")
+                number_lines.append(f"{row.method}: {', '.join(numbers)}.")
         table.notes = [*table.notes, *number_lines, *common_notes]
         tables_of_metric = [_add_times(table, its_runs)]
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
         if parts:
-            labels = [PART] if is_single else [PART, METHOD]
-            table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
+            table = _score_table(metric, its_runs, parts, is_single, has_chosen, intervals)
             table.notes = [*table.notes, *common_notes]
             if any(row.marks for row in parts):  # on the ODS of a part: explain the mark
                 table.notes = [*table.notes, AT_GRID_END]
@@ -401,30 +411,13 @@ def score_tables(
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
-def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
-    """Say what tables of runs show, as in "2 methods on 200 images, protocol bsds500"."""
-    contents = "scores" if n_rows == 1 else f"{n_rows} methods"
-    if runs[0].records:
-        images = image_numbers(runs)
-        is_known_set = not runs[0].signature.set.startswith("set:")  # "set:N" of an unknown one
-        if is_known_set and images == image_numbers(runs[:1]):
-            images = runs[0].set_line  # such as "bsds500-test, 200 of 200 images"
-        contents += f" on {images}"
-    return f"{contents}, protocol {runs[0].protocol.name}"
-
-
 class _ScoreRow(NamedTuple):
     """A row of a table of scores."""
 
-    labels: tuple[str, ...]  # (run,) for overall scores; (part,) or (part, run) for a part
+    part: str  # of the metric, such as a class; "" for overall scores
+    method: str  # the name of the run or of the published method
     scores: Mapping[str, Any]  # scores of one metric, or of a part of it, as in result.json
-    # Key of a score -> text after it, "" for none; a score with a mark is never the best
-    marks: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """The labels as one text, such as "liver, hed"."""
-        return ", ".join(self.labels)
+    marks: Mapping[str, str]  # see `ExtraRow.marks`
 
 
 def _shown_columns(
@@ -437,19 +430,22 @@ def _shown_columns(
 ) -> list[Column]:
     """Return the columns of a table of scores of a metric, or of the scores of its parts.
 
-    A column is included if `keys`, those of the scores in any row, include its key, and the metric
-    shows it by default, some only if the table is of a single run or only if it is of several. If
-    the user has chosen columns (`has_chosen`), all columns with a key are included, from which
-    `select` then chooses.
+    A column is included if the scores in any row have its key, and the metric shows it by default,
+    some only if the table is of a single run or only if it is of several. If the user has chosen
+    columns (`has_chosen`), all columns that the scores have are included, to choose from them.
+
+    keys : the keys of the scores of all rows, as in result.json: "ods", which holds a dict with
+        "threshold" and so on, stands for the columns "ods" and "ods.threshold"
     """
-    usual_keys = metric.usual(metric.options_of(protocol))  # None: all columns
+    # Keys that the metric shows with these options; None if it shows all of its columns
+    usual_keys = metric.usual(metric.options_of(protocol))
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
     shown = []
     # `columns_of` adds columns for scores at further tolerances, which only the keys tell
     for column in metric.part_columns if has_parts else metric.columns_of(keys):
         is_usual = not usual_keys or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
-        if is_shown and column.key.partition(".")[0] in keys:  # "ods" of "ods.threshold"
+        if is_shown and column.key.partition(".")[0] in keys:
             shown.append(column)
     return shown
 
@@ -457,7 +453,6 @@ def _shown_columns(
 def _score_table(
     metric: Metric,
     runs: Sequence[Evaluation],
-    labels: Sequence[Field],
     rows: Sequence[_ScoreRow],
     is_single: bool,
     has_chosen: bool,
@@ -465,17 +460,20 @@ def _score_table(
 ) -> Table:
     """Build the table of a metric's overall scores, or of the scores of its parts.
 
-    Its columns are those of `_shown_columns`. Notes say which scores are undefined, and which are
-    means over only some images.
+    The columns of the parts, such as classes, and of the methods come first, and then those of
+    `_shown_columns`. Notes say which scores are undefined, and which are means over only some
+    images.
 
     runs : the runs that have the metric. In a table of overall scores, the first rows are theirs,
         in this order. The other rows are published results, whose undefined scores need no note.
-    labels : the columns before the scores. They include PART in a table of parts, and METHOD unless
-        all rows are of one run.
-    is_single : True if the overall table has a single row. Scores then have one decimal more.
+    is_single : True if the overall table has a single row. Scores then have one decimal more, and
+        a table of parts has no column of methods.
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
-    has_parts = PART in labels
+    has_parts = rows[0].part != ""
+    labels = [PART] if has_parts else [METHOD]
+    if has_parts and not is_single:
+        labels.append(METHOD)
     keys_of_rows: dict[str, None] = {}  # keys of the scores in any row, in order
     for row in rows:
         keys_of_rows |= dict.fromkeys(row.scores)
@@ -492,22 +490,25 @@ def _score_table(
             ap_keys.append(field.key)
     table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
-        part = f"{row.labels[0]}." if has_parts else ""
-        run_name = row.labels[-1] if METHOD in labels else runs[0].name
-        # Score -> unit, such as "images" -> (number of values that its mean includes, of all)
+        cells: list[Cell] = [row.part] if has_parts else []
+        if METHOD in labels:
+            cells.append(row.method)
+        row_name = ", ".join(map(str, cells))  # such as "hed", "liver" or "liver, hed"
+        prefix = f"{metric.name}.{row.part}." if has_parts else f"{metric.name}."
+        # For means that leave out some images or classes: score -> "images" -> (number, of all)
         numbers_of_means = row.scores.get("over", {})
-        cells: list[Cell] = list(row.labels)
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
-        notes_on_row = []  # on means over only some images or classes
+        notes_on_row = []  # on such means
         for key, column in columns.items():
-            cell = scores[key] = value_at(row.scores, column.key)
-            mark = row.marks.get(column.key)  # "" prints nothing, but also says "not comparable"
-            if mark is not None and isinstance(cell, int | float):
-                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-            # The score with its confidence interval, if there is one
-            cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
+            score = scores[key] = value_at(row.scores, column.key)
+            cell: Cell = score  # the score with what is printed beside it
+            mark = row.marks.get(column.key)
+            if mark is not None and isinstance(score, int | float):  # never the best, even for ""
+                cell = Estimate(score, mark=f"[{mark}]" if mark else "", comparable=False)
+            # With a confidence interval, if there is one
+            cells.append(intervals.get((row.method, prefix + column.key), cell))
             for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
-                line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
+                line = f"means over {n:,} of {n_all:,} {unit} of {row_name}."
                 notes_on_row.append(Note(line, (key,), names_columns=True))  # "DICE: means over"
         if has_parts or k < len(runs):  # not a published result
             notes_on_row = undefined_notes(columns, scores) + notes_on_row
@@ -535,7 +536,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     for its scores (some metrics have one for each part), or if the metric has no columns for parts
     (`Metric.part_columns`). An ODS at the first or last threshold gets the mark "grid end".
     """
-    part_key = ""  # a score that stands for all of a part, such as "dice"; "" if there is none
+    part_key = ""  # the first score of a part, such as "dice"; "" if there is none
     for column in metric.part_columns:
         if column.score:
             part_key = column.key
@@ -551,13 +552,12 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         # Part -> the keys that lead to its scores, such as ("per_class", "liver")
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
-            # Whether the overall table lacks the scores of the part, such as "per_class.liver.dice"
+            # True if the overall table has no column "per_class.liver.dice" for this first score
             adds_scores = part_key and ".".join((*path, part_key)) not in overall_keys
             if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
-            labels = (part,) if is_single else (part, run.name)
-            rows_by_part.setdefault(part, []).append(_ScoreRow(labels, scores, marks))
+            rows_by_part.setdefault(part, []).append(_ScoreRow(part, run.name, scores, marks))
     return list(chain.from_iterable(rows_by_part.values()))
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from copy import deepcopy
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 import attrs
@@ -14,13 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array, kind_of_value, suggest_one_map
 from bsdsbench.errors import DataError
-from bsdsbench.images import (
-    GroundTruth,
-    Lines,
-    Prediction,
-    narrowest_dtype,
-    one_channel,
-)
+from bsdsbench.images import GroundTruth, Lines, Map, Prediction, narrowest_dtype, one_channel
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.formats.class_files import class_parts
 from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
@@ -215,12 +210,10 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
     with one map per class. A Prediction has a map of one of these kinds already.
 
-    `readings` say how the metrics interpret the values. If the run compares masks, a map of classes
-    (H, W) is binarised to a mask, unless it is that of a Prediction that was read from a file:
-    reading has binarised it already.
+    `readings` say how the metrics interpret the values. If they take masks, a map of classes (H, W)
+    is a mask, and is binarised. That of a Prediction that was read from a file is binarised
+    already.
     """
-    label = f"{image_id}: prediction"
-    reading = readings.pred
     if not isinstance(pred, Prediction):
         if kind == "labels":
             return Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
@@ -228,24 +221,30 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             return Prediction(image_id, depth=_as_plane(pred, "prediction"))
         if kind != "classes":
             return Prediction(image_id, soft=_as_plane(pred, "prediction"))
-        array = one_channel(given_array(pred, "prediction"))  # (1, H, W) is one class
-        if reading.kind is Kind.MASK:
-            array = _as_plane(array, "prediction")  # (1, H, W) is one mask
-            if array.ndim == 2:
-                # Before there is a Prediction: its `classes` must be integers, but a mask may also
-                # be given as bools or gray floats
-                mask, _, evidence, _ = reading.mask(to_plane(array, label), label, image_id)
-                return Prediction(image_id, classes=mask, evidence=evidence)
+        array = one_channel(given_array(pred, "prediction"))  # (1, H, W) is one class ...
+        plane = _as_plane(array, "prediction")  # ... or one mask
+        if readings.pred.kind is Kind.MASK and plane.ndim == 2:
+            # At once: a Prediction has integers as `classes`, a mask may be bools or gray floats
+            return _binarise(image_id, None, plane, readings.pred)
         pred = Prediction(image_id, classes=array)
     # A metric that takes soft maps and compares them with masks takes masks too
-    takes_soft_or_mask = reading.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
-    takes_mask = reading.kind is Kind.MASK or takes_soft_or_mask
+    takes_soft_or_mask = readings.pred.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
+    takes_mask = readings.pred.kind is Kind.MASK or takes_soft_or_mask
     is_class_map = "classes" in pred.parts and pred.classes.ndim == 2
     is_from_file = pred.evidence.maps > 0  # the number of files whose values were examined
-    if not takes_mask or not is_class_map or is_from_file:
-        return pred
-    binarised = reading.mask(to_plane(pred.classes, label), label, image_id)
-    return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
+    if takes_mask and is_class_map and not is_from_file:
+        return _binarise(image_id, pred.path, pred.classes, readings.pred)
+    return pred
+
+
+def _binarise(image_id: str, path: Path | None, values: Map, reading: ReadOptions) -> Prediction:
+    """Convert the values (H, W) of a predicted mask to a Prediction with a binary mask.
+
+    The values are interpreted by the options `reading`.
+    """
+    label = f"{image_id}: prediction"  # for error messages
+    read = reading.mask(to_plane(values, label), label, image_id)
+    return Prediction(image_id, path, classes=read.mask, evidence=read.evidence)
 
 
 def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -> GroundTruth:
@@ -259,16 +258,17 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
       if `reading.kind` is REGIONS, otherwise of boundaries
     - any other kind, if the run compares masks: one mask (H, W)
     - "depth-map": one depth map (H, W)
-    - "classes" and the rest: a label map (H, W), or the binary boundaries (C, H, W) of C classes
+    - any other kind: a label map (H, W), or the binary boundaries (C, H, W) of C classes
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
     if isinstance(truth, GroundTruth):
-        if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
+        has_only_labels = "labels" in truth.parts and "mask" not in truth.parts
+        if not compares_masks or not has_only_labels:
             return truth
-        # The mask, the valid pixels, the evidence and no labels, by their names in GroundTruth
-        mask_parts = reading.mask(to_plane(truth.labels, label), label, image_id)._asdict()
-        return truth.replace(**mask_parts)
+        read = reading.mask(to_plane(truth.labels, label), label, image_id)
+        parts = {"mask": read.mask, "valid": read.valid, "evidence": read.evidence}
+        return truth.replace(**parts, labels=None)  # None removes the labels
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"  # as in BSDS files
         maps = _list_annotators(truth)
@@ -276,9 +276,9 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")
     if compares_masks and array.ndim == 2:
-        mask_parts = reading.mask(to_plane(array, label), label, image_id)._asdict()
-        return GroundTruth(image_id, **mask_parts)
-    if kind == "mask":
+        read = reading.mask(to_plane(array, label), label, image_id)
+        return GroundTruth(image_id, mask=read.mask, valid=read.valid, evidence=read.evidence)
+    if kind == "mask":  # with another number of axes
         wrong = f"{label}: {kind_of_value(array)}, expected one mask (H, W)"
         fix = ("of annotators: a run for each", *suggest_one_map(array.shape))
         raise DataError(wrong, fix=fix)
@@ -287,8 +287,9 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     if kind == "classes" and not compares_masks:
         # With its axis of length 1, as (1, H, W) may be the binary boundaries of one class
         array = one_channel(given_array(truth, "ground truth"))
-    parts: dict[str, Any] = class_parts(array)  # as "labels" or "class_boundaries"
-    return GroundTruth(image_id, **parts)
+    # {"labels": map} for a label map, {"class_boundaries": maps} for boundaries
+    class_maps: dict[str, Any] = class_parts(array)
+    return GroundTruth(image_id, **class_maps)
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:
