@@ -25,8 +25,6 @@ _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
 class _CheckArguments(opt.Options):
-    """The arguments and options of `check`, in the order of its help page."""
-
     run: str = opt.add_argument("OUT", type=click.Path())
     baseline: str = opt.path("Baseline file (JSON), as written by --update.", required=True)
     scores: list[str] | None = opt.word_list(
@@ -55,8 +53,8 @@ class _CheckArguments(opt.Options):
     )
 
 
-@command  # `args` has the values of the options that the class _CheckArguments declares
-def check_command(args: _CheckArguments = opt.add_options(_CheckArguments)) -> int:
+@command  # its arguments and options are those that _CheckArguments declares
+def check_command(args: _CheckArguments) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
     The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its
@@ -145,13 +143,15 @@ def data_command() -> None:
     """Get a public data set, or identify one."""
 
 
-def _get_set(
-    name: str = opt.add_argument(),
-    to: str | None = opt.path("Download into this new folder; default: the cache of the user."),
+class _GetArguments(opt.Options):
+    name: str = opt.add_argument()
+    to: str | None = opt.path("Download into this new folder; default: the cache of the user.")
     url: str | None = opt.add_option(
         "URL of a mirror's .zip or .tar.gz file, or path of an archive."
-    ),
-) -> int:
+    )
+
+
+def _get_set(args: _GetArguments) -> int:
     """Download a public data set into the cache.
 
     Only the files that are needed are kept, and they are checked to be the right set. `evaluate`,
@@ -161,8 +161,8 @@ def _get_set(
     """
     from bsdsbench.loaders.sets import public_sets
 
-    public_set = public_sets.public_set(name)
-    source = url or public_set.url
+    public_set = public_sets.public_set(args.name)
+    source = args.url or public_set.url
     if not source:
         print(public_set.title, f"licence: {public_set.licence}", sep="\n")
         print(public_set.how, public_set.home)
@@ -176,20 +176,22 @@ def _get_set(
             if report and item == source:  # otherwise `item` is an image id
                 report(done >> 20, total >> 20, item)  # bytes to megabytes
 
-        print(public_sets.download(name, to, url, report_megabytes))
+        print(public_sets.download(args.name, args.to, args.url, report_megabytes))
     return 0
 
 
-def _check_set(
-    folder: str | None = opt.add_argument("[PATH]", required=False, type=click.Path()),
+class _CheckSetArguments(opt.Options):
+    folder: str | None = opt.add_argument("[PATH]", required=False, type=click.Path())
     protocol: str = opt.add_option(
         "The protocol says how to read ground-truth images (polarity, gray values, labels).",
         default="bsds500",
         metavar="NAME|FILE",
-    ),
-    split_file: str | None = opt.run_option("split_file"),
-    output_format: str = opt.format_option("text", "json"),
-) -> int:
+    )
+    split_file: str | None = opt.run_option("split_file")
+    output_format: str = opt.format_option("text", "json")
+
+
+def _check_set(args: _CheckSetArguments) -> int:
     """Identify a data set; list missing, altered and extra images.
 
     A ground-truth set and its split are recognised by their content, in any format or folder. The
@@ -201,7 +203,7 @@ def _check_set(
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.text import listed, show
 
-    if folder is None:
+    if args.folder is None:
         refuse_given(("protocol", "split_file", "output_format"), "no PATH")
         cache = public_sets.cache_folder()
         cached = [cache / name for name in public_sets.public_sets() if (cache / name).is_dir()]
@@ -211,13 +213,15 @@ def _check_set(
             say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
         return 0 if cached else 1
     with progress("data check") as report:  # image id -> hash of its annotations
-        fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
+        fingerprints = folder_fingerprints(
+            args.folder, Protocol.load(args.protocol), args.split_file, report
+        )
     identity = identify(fingerprints)  # the known set with the most images in common
     differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
-    if output_format == "json":
+    if args.output_format == "json":
         print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
     else:
-        print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
+        print(f"{show(args.folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
         for kind, ids in differences.items():
             if ids:
                 print(f"{kind} {listed(ids)} ({len(ids)} in all)")
@@ -228,11 +232,13 @@ data_command.add_command(command(_get_set, "get"))
 data_command.add_command(command(_check_set, "check"))
 
 
-@command  # the default value of each parameter declares an option of the command
-def protocols_command(
-    name: str | None = opt.add_argument(required=False),
-    output_format: str = opt.format_option("table", "json"),
-) -> None:
+class _ProtocolsArguments(opt.Options):
+    name: str | None = opt.add_argument(required=False)
+    output_format: str = opt.format_option("table", "json")
+
+
+@command  # its arguments and options are those that _ProtocolsArguments declares
+def protocols_command(args: _ProtocolsArguments) -> None:
     """List the presets with their constants, and the tasks.
 
     NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a data set,
@@ -249,27 +255,27 @@ def protocols_command(
 
     protocols, listed_tasks = list[Protocol](), list[Task]()
     # A signature is words between bars, such as "bsdsbench 0.1.0|set:16|thr:99|..."
-    signature = Signature.parse(name) if name and "|" in name else None
+    signature = Signature.parse(args.name) if args.name and "|" in args.name else None
     if signature:
         protocols = [signature.protocol]
-    elif name is None:
+    elif args.name is None:
         protocols = list(map(Protocol.load, preset_names()))
         listed_tasks = list(tasks().values())
-    elif "/" in name and not name.endswith(".toml"):
-        listed_tasks = [Task.load(name)]
+    elif "/" in args.name and not args.name.endswith(".toml"):
+        listed_tasks = [Task.load(args.name)]
     else:
-        protocols = [Protocol.load(name)]
-    if output_format == "json":
+        protocols = [Protocol.load(args.name)]
+    if args.output_format == "json":
         plain_tasks = [task.to_mapping() for task in listed_tasks]
         print_json({"protocols": [p.to_mapping() for p in protocols], "tasks": plain_tasks})
     elif signature:
         for word, meaning in signature.decode():
             print(f"{word:20}  {meaning}")
         print(f"\n{signature.sentence()}")
-    elif name is None:
+    elif args.name is None:
         _print_presets_and_tasks(protocols, listed_tasks)
-    elif name in preset_names():
-        print(preset_text(name), end="")
+    elif args.name in preset_names():
+        print(preset_text(args.name), end="")
     else:
         for protocol in protocols:
             print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")

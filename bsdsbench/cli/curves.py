@@ -183,8 +183,8 @@ class CurvesArguments(opt.Options):
     output_format: str = opt.format_option("table", "csv", "json")
 
 
-@command  # `args` has the values of the options that the class CurvesArguments declares
-def curves_command(args: CurvesArguments = opt.add_options(CurvesArguments)) -> None:
+@command  # its arguments and options are those that CurvesArguments declares
+def curves_command(args: CurvesArguments) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,

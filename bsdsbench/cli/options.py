@@ -1,9 +1,9 @@
 """Functions that declare arguments and options, and the options shared by several commands.
 
-The default value of each parameter of a command function is a declaration, made by `add_argument`,
+The attributes of the class of a command's options are declarations, made by `add_argument`,
 `add_option` or `add_options`. The latter declares a class of options, whose attributes are
-declarations too. A declaration is a function from the name of the parameter or attribute to the
-argument or option of click.
+declarations too. A declaration is a function from the name of the attribute to the argument or
+option of click.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from bsdsbench.runs.keywords import RunKeywords
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare a command-line option.
 
-    Use what is returned as the default value of a parameter of a command function, or as an
-    attribute of a class of `Options`. It is a function that takes the name of the parameter or
-    attribute and returns the `click.Option`.
+    Use what is returned as an attribute of a class of `Options`. It is a function that takes the
+    name of the attribute and returns the `click.Option`.
 
     text: the help text.
     flags: the spellings of the option, such as "-o", "--out". Default: "--" and the name of the
-        parameter, with hyphens for underscores.
+        attribute, with hyphens for underscores.
     settings: keywords of `click.Option`.
     """
 
@@ -43,14 +42,14 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     """Declare a command-line argument; what is returned is used like that of `add_option`.
 
-    metavar: the name of the argument in the usage line. Default: the parameter name in upper case.
+    metavar: the name of the argument in the usage line. Default: the attribute in upper case.
     settings: keywords of `click.Argument`.
     """
     return lambda name: click.Argument([name], metavar=metavar, **settings)
 
 
 def add_options(owner: type[Options]) -> Any:
-    """Declare all options of a class, of which the parameter gets an instance."""
+    """Declare all options of a class. The attribute gets an instance of it."""
     return owner
 
 
@@ -90,15 +89,14 @@ def run_option(name: str, **changes: object) -> Any:
     settings are in the field's metadata "flag". `changes` override them. Settings are keywords of
     `click.Option`, and these:
 
-    - "names": the spellings, such as ("-o", "--out"). Default: "--" and the name of the parameter
-      of the command function that gets the option, which is always `name`.
+    - "names": the spellings, such as ("-o", "--out"). Default: "--" and `name`.
     - "path": True if the value is a path.
     - "number": True if the value is an integer of at least 1.
     - "choices": the allowed values.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
-    flags = settings.pop("names", ())  # if empty, `add_option` makes the flag of the parameter
+    flags = settings.pop("names", ())  # if empty, `add_option` makes the flag of the name
     if settings.pop("path", False):
         settings["type"] = click.Path()
     if settings.pop("number", False):

@@ -30,8 +30,6 @@ _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures"
 
 
 class _ReportArguments(opt.Options):
-    """The arguments and options of `report`, in the order of its help page."""
-
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     history: tuple[str, ...] = opt.repeatable(
@@ -72,8 +70,8 @@ class _ReportArguments(opt.Options):
     bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
 
 
-@command  # `args` has the values of the options that the class _ReportArguments declares
-def report_command(args: _ReportArguments = opt.add_options(_ReportArguments)) -> None:
+@command  # its arguments and options are those that _ReportArguments declares
+def report_command(args: _ReportArguments) -> None:
     """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
@@ -216,15 +214,17 @@ def _show_history(args: _ReportArguments) -> None:
         show_tables([history_table(runs, columns)], out, output_format)
 
 
-@command  # the default value of each parameter declares an option of the command
-def view_command(
-    runs: tuple[str, ...] = opt.runs_argument(required=True),
-    names: list[str] | None = opt.names_option,
-    labels: dict[str, str] = opt.labels_option,
+class _ViewArguments(opt.Options):
+    runs: tuple[str, ...] = opt.runs_argument(required=True)
+    names: list[str] | None = opt.names_option
+    labels: dict[str, str] = opt.labels_option
     port: int = opt.add_option(
         "Port of the URL; 0 takes any free port.", type=click.IntRange(0, 65535), default=0
-    ),
-) -> None:
+    )
+
+
+@command  # its arguments and options are those that _ViewArguments declares
+def view_command(args: _ViewArguments) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
     Open the printed URL: it shows the page of `report` with all images in full size, read from
@@ -235,11 +235,11 @@ def view_command(
     from bsdsbench.report.server import ViewServer
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = labelled_runs(runs, as_runs(runs, names), labels)
+    loaded = labelled_runs(args.runs, as_runs(args.runs, args.names), args.labels)
     try:
-        server = ViewServer(loaded, port)
+        server = ViewServer(loaded, args.port)
     except OSError as error:
-        raise DataError(f"port {port}: {error.strerror}") from None
+        raise DataError(f"port {args.port}: {error.strerror}") from None
     with server:
         for note in server.notes:
             say(note)
@@ -251,19 +251,21 @@ def view_command(
             say("ended")
 
 
-@command  # the default value of each parameter declares an option of the command
-def share_command(
-    run: str = opt.add_argument("OUT", type=click.Path()),
-    out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True),
+class _ShareArguments(opt.Options):
+    run: str = opt.add_argument("OUT", type=click.Path())
+    out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True)
     licence: str = opt.add_option(
         "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
-    ),
+    )
     citation: str = opt.add_option(
         "How to cite the run: a text, or a file that holds it, such as mine.bib.",
         default="",
         metavar="TEXT|FILE",
-    ),
-) -> None:
+    )
+
+
+@command  # its arguments and options are those that _ShareArguments declares
+def share_command(args: _ShareArguments) -> None:
     """Export a run as one small file to share.
 
     The file holds the counts of every image, the protocol, the signature and the fingerprint of the
@@ -274,11 +276,12 @@ def share_command(
 
     import bsdsbench as bb
 
+    citation = args.citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
-    evaluation = bb.Evaluation.load(run)
-    data = evaluation.share(out, licence, citation).read_bytes()
-    print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
+    evaluation = bb.Evaluation.load(args.run)
+    data = evaluation.share(args.out, args.licence, citation).read_bytes()
+    print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
-    if not licence:
+    if not args.licence:
         say("no --licence, such as CC-BY-4.0, is given: nobody may use the counts without one")

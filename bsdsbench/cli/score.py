@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 _DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@command  # the default value of each parameter declares an option of the command
-def demo_command(
+class _DemoArguments(opt.Options):
     out: str = opt.path(
         "Folder for the results and plots.", "-o", "--out", default="bsdsbench-demo"
-    ),
-    workers: int | None = opt.run_option("workers"),
-) -> None:
+    )
+    workers: int | None = opt.run_option("workers")
+
+
+@command  # its arguments and options are those that _DemoArguments declares
+def demo_command(args: _DemoArguments) -> None:
     """Run the whole benchmark on the sample of this package.
 
     Three detectors are run, evaluated and compared, and their curves are drawn. The sample has 16
@@ -60,7 +62,7 @@ def demo_command(
     images, gt = sample_images(), sample_ground_truth()
     evaluations = []
     for detector, name in _DEMO_DETECTORS.items():
-        options: Any = {"name": name, "out": Path(out, detector), "workers": workers}
+        options: Any = {"name": name, "out": Path(args.out, detector), "workers": args.workers}
         with progress(detector) as report:
             run = bb.run(detector, images, gt=gt, progress=report, **options)
         if run.evaluation:
@@ -71,13 +73,13 @@ def demo_command(
     print()
     show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
-        human = bb.evaluate_humans(gt, workers=workers, progress=report)
-    pr_plot = Path(out, "pr.png")
-    f_plot = Path(out, "f_threshold.png")
+        human = bb.evaluate_humans(gt, workers=args.workers, progress=report)
+    pr_plot = Path(args.out, "pr.png")
+    f_plot = Path(args.out, "f_threshold.png")
     plot_runs(evaluations, human=human, path=pr_plot)
     plot_runs(evaluations, kind="f", path=f_plot)
     print(f"\nplots    {pr_plot}  {f_plot}")
-    _print_next_commands(out, images, gt)
+    _print_next_commands(args.out, images, gt)
 
 
 def _print_next_commands(out: str, images: Path, gt: Path) -> None:
@@ -99,8 +101,6 @@ next
 
 
 class _EvaluateArguments(opt.Options):
-    """The arguments and options of `evaluate`, in the order of its help page."""
-
     pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
     out: str | None = opt.run_option("out")
     on_error: str = opt.run_option("on_error")
@@ -130,8 +130,8 @@ class _EvaluateArguments(opt.Options):
     humans: bool = opt.flag("Score each annotator against the others; without PRED_DIR.")
 
 
-@command  # `args` has the values of the options that the class _EvaluateArguments declares
-def evaluate_command(args: _EvaluateArguments = opt.add_options(_EvaluateArguments)) -> int:
+@command  # its arguments and options are those that _EvaluateArguments declares
+def evaluate_command(args: _EvaluateArguments) -> int:
     """Score a folder of predictions by any metric.
 
     PRED_DIR holds maps, segmentations or masks. Options of a metric are set by --set
@@ -299,8 +299,6 @@ def _check_slicing(
 
 
 class _RunArguments(opt.Options):
-    """The arguments and options of `run`, in the order of its help page."""
-
     function: str = opt.add_argument("MODULE:FUNCTION|NAME")
     images: str | None = opt.add_argument(required=False, type=click.Path())
     out: str = opt.run_option("out", required=True)
@@ -315,8 +313,8 @@ class _RunArguments(opt.Options):
     slicing: opt.SliceOptions = opt.add_options(opt.SliceOptions)
 
 
-@command  # `args` has the values of the options that the class _RunArguments declares
-def run_command(args: _RunArguments = opt.add_options(_RunArguments)) -> int:
+@command  # its arguments and options are those that _RunArguments declares
+def run_command(args: _RunArguments) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
@@ -405,17 +403,19 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
-@command  # the default value of each parameter declares an option of the command
-def merge_command(
-    outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path()),
-    out: str = opt.path("Folder for the result.", "-o", "--out", required=True),
-    best_of: bool = opt.flag("Take, at each image and threshold, the best of several runs."),
-    splits: bool = opt.flag("Average the scores of runs of several splits, and pool their images."),
+class _MergeArguments(opt.Options):
+    outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path())
+    out: str = opt.path("Folder for the result.", "-o", "--out", required=True)
+    best_of: bool = opt.flag("Take, at each image and threshold, the best of several runs.")
+    splits: bool = opt.flag("Average the scores of runs of several splits, and pool their images.")
     name: str | None = opt.add_option(
         "Name of the method in tables; default: that of the first run."
-    ),
-    output_format: str = opt.format_option("table", "json"),
-) -> int:
+    )
+    output_format: str = opt.format_option("table", "json")
+
+
+@command  # its arguments and options are those that _MergeArguments declares
+def merge_command(args: _MergeArguments) -> int:
     """Join the shards of a run, or take the best of several runs.
 
     Runs made with --shard 1/N to N/N are joined to a run that is identical to an undivided one.
@@ -434,47 +434,49 @@ def merge_command(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
-    if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
-        raise click.UsageError(f"-o {out}: is one of the runs; give another folder")
-    if best_of and splits:
+    if Path(args.out).resolve() in [Path(shard).resolve() for shard in args.outs]:
+        raise click.UsageError(f"-o {args.out}: is one of the runs; give another folder")
+    if args.best_of and args.splits:
         raise click.UsageError("give --best-of or --splits, not both")
     split_scores = None
-    if splits:
-        split_scores = pool_splits(as_runs(outs), name or "")
+    if args.splits:
+        split_scores = pool_splits(as_runs(args.outs), args.name or "")
         merged = split_scores.pooled  # one run with the images of all splits
-    elif best_of:
-        merged = merging.best_of(as_runs(outs), name)
+    elif args.best_of:
+        merged = merging.best_of(as_runs(args.outs), args.name)
     else:  # shards: each has a part of the images of one run
-        merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
-        merged = replace(merged, name=name or merged.name)
+        merged = bb.merge([bb.Evaluation.load(shard) for shard in args.outs])
+        merged = replace(merged, name=args.name or merged.name)
     with progress("merge", "files") as report:
-        merged.save(out, report)
-    plot_result(merged, Path(out))  # pr.png and pr.svg, if there is a precision-recall curve
+        merged.save(args.out, report)
+    plot_result(merged, Path(args.out))  # pr.png and pr.svg, if there is a precision-recall curve
     if split_scores:
-        show_tables([split_scores.table], None, output_format)
-    elif output_format == "json":
+        show_tables([split_scores.table], None, args.output_format)
+    elif args.output_format == "json":
         print_json(merged.to_mapping())
     else:
-        print_run(merged, out)
+        print_run(merged, args.out)
     return report_left_out(merged.failed, merged)  # lists failed images; the exit status
 
 
-@command  # the default value of each parameter declares an option of the command
-def nms_command(
+class _NmsArguments(opt.Options):
     folders: tuple[str, ...] = opt.add_argument(
         "MAPS OUT", nargs=-1, required=True, type=click.Path()
-    ),
+    )
     average: bool = opt.flag(
         "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT."
-    ),
+    )
     out: str | None = opt.path(
         "Folder for the new maps, in place of the last argument.", "-o", "--out"
-    ),
-    protocol: str | None = opt.preset_option,
-    nms: str | None = opt.nms_option,
-    invert: str | None = opt.invert_option,
-    set: tuple[str, ...] = opt.set_option,
-) -> None:
+    )
+    protocol: str | None = opt.preset_option
+    nms: str | None = opt.nms_option
+    invert: str | None = opt.invert_option
+    set: tuple[str, ...] = opt.set_option
+
+
+@command  # its arguments and options are those that _NmsArguments declares
+def nms_command(args: _NmsArguments) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of soft maps. The new maps are written as PNG files into the folder OUT. They
@@ -491,16 +493,20 @@ def nms_command(
     """
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
-    sources = folders if out else folders[:-1]
-    target = out or folders[-1]
-    is_wrong_number = len(sources) < 2 if average else len(sources) != 1
+    sources = args.folders if args.out else args.folders[:-1]
+    target = args.out or args.folders[-1]
+    is_wrong_number = len(sources) < 2 if args.average else len(sources) != 1
     if is_wrong_number:
-        expected = "two or more folders of maps" if average else "one folder of maps"
+        expected = "two or more folders of maps" if args.average else "one folder of maps"
         raise click.UsageError(f"give {expected}, and OUT")
-    if average and not out:
+    if args.average and not args.out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    recipe = nms or NMS_WITHOUT_RECIPE  # apply NMS in any case, without --nms as the protocol says
-    options = opt.ProtocolOptions(protocol=protocol, nms=recipe, invert=invert, set=set)
+    recipe = (
+        args.nms or NMS_WITHOUT_RECIPE
+    )  # apply NMS in any case, without --nms as the protocol says
+    options = opt.ProtocolOptions(
+        protocol=args.protocol, nms=recipe, invert=args.invert, set=args.set
+    )
     # A Protocol, whose nms_params are the constants: the radius, the bits of the PNG files ...
     resolved = protocol_from(options)
     with progress("nms") as report:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_type_hints
 
 import click
 from click.core import ParameterSource
@@ -168,82 +166,60 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Turn a function into a click command.
-
-    The default values of the function's parameters, made by `add_option` and its like, declare the
-    command's arguments and options, in the order of the help page. The function's docstring becomes
-    the help page, and its first sentence the summary in lists of commands.
-
-    name: the name of the command. Default: the function's name without "_command".
-    """
-    quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
-    return Command(
-        name or function.__name__.removesuffix("_command"),
-        callback=partial(_call, function),
-        params=[*_make_parameters(function), quiet],
-        help=function.__doc__,
-    )
-
-
 class Options:
     """The values of a group of options.
 
-    Each annotated attribute of a subclass declares an option, as a parameter of a command function
-    does by its default value: `workers: int = add_option("Number of workers.")`. An instance has
-    the value of the option under the same name.
+    Each annotated attribute of a subclass declares an argument or option of the command line, such
+    as `workers: int = add_option("Number of workers.")`, or a group of them: a subclass of Options.
+    An instance has the value, or the instance of the group, under the same name.
     """
 
     def __init__(self, **values: object) -> None:
         """Set the values by name; None for those that are not given."""
-        vars(self).update(dict.fromkeys(_declarations(type(self))) | values)
+        vars(self).update(dict.fromkeys(type(self).__annotations__) | values)
+
+    @classmethod
+    def of_parsed(cls, values: Mapping[str, object]) -> Self:
+        """Return an instance with its values, out of all that click parsed for a command."""
+        own_values = {}
+        for name in cls.__annotations__:
+            declaration = getattr(cls, name)
+            is_group = isinstance(declaration, type)
+            own_values[name] = declaration.of_parsed(values) if is_group else values[name]
+        return cls(**own_values)
+
+    @classmethod
+    def click_parameters(cls) -> list[click.Parameter]:
+        """Make the click parameters that the class and its groups declare."""
+        parameters: list[click.Parameter] = []
+        for name in cls.__annotations__:
+            declaration = getattr(cls, name)
+            is_group = isinstance(declaration, type)
+            parameters += declaration.click_parameters() if is_group else [declaration(name)]
+        return parameters
 
     def replace(self, **changes: object) -> Self:
         """Return a copy with some values changed."""
         return type(self)(**(vars(self) | changes))
 
 
-def _declarations(owner: Callable[..., object]) -> dict[str, Any]:
-    """Return {name: declaration} of the options that a function or a class of `Options` declares.
+def command(function: Callable[[Any], object], name: str | None = None) -> Command:
+    """Turn a function of `args`, whose class is a subclass of `Options`, into a click command.
 
-    The declarations are the default values of the function's parameters, or the class attributes,
-    as in `workers: int = add_option("Number of workers.")`. A declaration is a function from the
-    name to a click argument or option, or a subclass of `Options` with declarations of its own.
+    The class declares the command's arguments and options, in the order of the help page. The
+    function is called with their values. Its docstring becomes the help page, and the first
+    sentence the summary in lists of commands.
+
+    name: the name of the command. Default: the function's name without "_command".
     """
-    declarations = {}
-    if isinstance(owner, type):  # a subclass of Options
-        for name in owner.__annotations__:
-            declarations[name] = getattr(owner, name)
-    else:
-        for parameter in inspect.signature(owner).parameters.values():
-            declarations[parameter.name] = parameter.default
-    return declarations
-
-
-def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click parameters that a command function or a class of options declares.
-
-    A parameter whose value is a class of `Options` stands for all parameters of that class.
-    """
-    parameters: list[click.Parameter] = []
-    for name, declaration in _declarations(owner).items():
-        is_group = isinstance(declaration, type)
-        parameters += _make_parameters(declaration) if is_group else [declaration(name)]
-    return parameters
-
-
-def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command function with the values parsed by click, and return what it returns.
-
-    owner: the command function. In recursive calls it is the class of options of a parameter or
-        attribute, and its new instance, which is returned, is passed for it.
-    values: name of an option or argument -> value, for all options of the command.
-    """
-    arguments = {}
-    for name, declaration in _declarations(owner).items():
-        is_group = isinstance(declaration, type)
-        arguments[name] = _call(declaration, **values) if is_group else values[name]
-    return owner(**arguments)
+    options = get_type_hints(function)["args"]
+    quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
+    return Command(
+        name or function.__name__.removesuffix("_command"),
+        callback=lambda **values: function(options.of_parsed(values)),
+        params=[*options.click_parameters(), quiet],
+        help=function.__doc__,
+    )
 
 
 def option_values(args: Options, names: Collection[str] | None = None) -> dict[str, Any]:

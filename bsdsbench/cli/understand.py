@@ -39,17 +39,19 @@ if TYPE_CHECKING:
 _MAX_TRIALS = 9  # trials printed by `explain`, in addition to those that reach the target
 
 
-@command  # the default value of each parameter declares an option of the command
-def doctor_command(
-    pred_dir: str = opt.add_argument(type=click.Path()),
-    gt: str | None = opt.ground_truth_option,
-    task: str | None = opt.run_option("task"),
-    split_file: str | None = opt.run_option("split_file"),
-    pred_kind: str | None = opt.run_option("pred_kind"),
-    metrics: list[str] | None = opt.metrics_option,
-    protocol_options: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions),
-    output_format: str = opt.format_option("text", "json"),
-) -> int:
+class _DoctorArguments(opt.Options):
+    pred_dir: str = opt.add_argument(type=click.Path())
+    gt: str | None = opt.ground_truth_option
+    task: str | None = opt.run_option("task")
+    split_file: str | None = opt.run_option("split_file")
+    pred_kind: str | None = opt.run_option("pred_kind")
+    metrics: list[str] | None = opt.metrics_option
+    protocol_options: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions)
+    output_format: str = opt.format_option("text", "json")
+
+
+@command  # its arguments and options are those that _DoctorArguments declares
+def doctor_command(args: _DoctorArguments) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
     Give --split-file, --pred-kind and the options of the protocol as for `evaluate`. The exit
@@ -57,25 +59,29 @@ def doctor_command(
     """
     import bsdsbench as bb
 
-    if pred_dir.lower().endswith(".json"):
-        raise click.UsageError(f"{pred_dir}: expected a folder (`evaluate` checks COCO's JSON)")
+    if args.pred_dir.lower().endswith(".json"):
+        raise click.UsageError(
+            f"{args.pred_dir}: expected a folder (`evaluate` checks COCO's JSON)"
+        )
     # A task gives its metric, protocol and ground-truth folder, in place of what is not given
     inputs = resolve_inputs(
-        opt.EvaluationOptions(gt=gt, task=task, metrics=metrics, protocol=protocol_options)
+        opt.EvaluationOptions(
+            gt=args.gt, task=args.task, metrics=args.metrics, protocol=args.protocol_options
+        )
     )
     with progress("doctor", "steps") as report:
         findings = bb.doctor(
-            pred_dir,
+            args.pred_dir,
             str(inputs.gt),
             protocol=inputs.protocol,
             metrics=inputs.metrics,
-            split_file=split_file,
-            pred_kind=pred_kind,
+            split_file=args.split_file,
+            pred_kind=args.pred_kind,
             progress=report,
         )
     # Settings that a finding suggests are written as options of `evaluate`, such as "--nms"
     write_setting = partial(as_flag, command_name="evaluate")
-    if output_format == "json":
+    if args.output_format == "json":
         rows = [asdict(finding) | {"fix": finding.fixes(write_setting)} for finding in findings]
         print_json(rows)
     else:
@@ -88,8 +94,6 @@ def doctor_command(
 
 
 class _CompareArguments(opt.Options):
-    """The arguments and options of `compare`, in the order of its help page."""
-
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     names: list[str] | None = opt.names_option
@@ -110,8 +114,8 @@ class _CompareArguments(opt.Options):
     tables: opt.TableOptions = opt.add_options(opt.TableOptions)
 
 
-@command  # `args` has the values of the options that the class _CompareArguments declares
-def compare_command(args: _CompareArguments = opt.add_options(_CompareArguments)) -> None:
+@command  # its arguments and options are those that _CompareArguments declares
+def compare_command(args: _CompareArguments) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired). The tables show differences, bootstrap intervals and
@@ -218,16 +222,18 @@ def _compare(
     return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 
-@command  # the default value of each parameter declares an option of the command
-def errors_command(
-    runs: tuple[str, ...] = opt.runs_argument(required=True),
-    names: list[str] | None = opt.names_option,
-    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions),
-    workers: int | None = opt.run_option("workers"),
-    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions),
-    by: str | None = opt.by_option,
-    tables: opt.TableOptions = opt.add_options(opt.TableOptions),
-) -> None:
+class _ErrorsArguments(opt.Options):
+    runs: tuple[str, ...] = opt.runs_argument(required=True)
+    names: list[str] | None = opt.names_option
+    bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
+    workers: int | None = opt.run_option("workers")
+    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
+    by: str | None = opt.by_option
+    tables: opt.TableOptions = opt.add_options(opt.TableOptions)
+
+
+@command  # its arguments and options are those that _ErrorsArguments declares
+def errors_command(args: _ErrorsArguments) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
     Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent.
@@ -243,26 +249,26 @@ def errors_command(
 
     counted_runs = []  # with the number of pixels of each class
     failures = []  # errors of runs whose files cannot be read again
-    for run in as_runs(runs, names, **option_values(grouping)):
+    for run in as_runs(args.runs, args.names, **option_values(args.grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
-                counted_runs.append(lost_scores.with_errors(run, workers, report))
+                counted_runs.append(lost_scores.with_errors(run, args.workers, report))
         except DataError as error:
             failures.append(error)
     if not counted_runs:
         raise DataError.collect(failures)  # exit status 2
     for failure in failures:  # of some runs; the others are shown, and the exit status is 0
         say(str(failure))
-    losses = [lost_scores.lost_scores(run, **option_values(bootstrap)) for run in counted_runs]
+    losses = [lost_scores.lost_scores(run, **option_values(args.bootstrap)) for run in counted_runs]
     shown = [lost_scores.error_table(counted_runs, losses)]
-    if by:
-        shown.append(lost_scores.error_slices_table(counted_runs, by))
-    out, output_format, columns = tables.out, tables.output_format, tables.columns
+    if args.by:
+        shown.append(lost_scores.error_slices_table(counted_runs, args.by))
+    out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if output_format != "json":
         show_tables(select(shown, columns) if columns else shown, out, output_format)
         return
     plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
-    if by:
+    if args.by:
         plain = {"runs": losses, "slices": shown[1].plain()}  # the table of slices, by column
     if out:
         write_atomic(Path(out), as_json(plain))
@@ -271,8 +277,6 @@ def errors_command(
 
 
 class _WorstArguments(opt.Options):
-    """The arguments and options of `worst`, in the order of its help page."""
-
     runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path())
     methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     number: int = opt.add_option(
@@ -300,8 +304,8 @@ class _WorstArguments(opt.Options):
     tables: opt.TableOptions = opt.add_options(opt.TableOptions)
 
 
-@command  # `args` has the values of the options that the class _WorstArguments declares
-def worst_command(args: _WorstArguments = opt.add_options(_WorstArguments)) -> None:
+@command  # its arguments and options are those that _WorstArguments declares
+def worst_command(args: _WorstArguments) -> None:
     """List the worst images of a run, or where two runs differ most.
 
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
@@ -365,27 +369,29 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
         return [with_errors(run, progress=report) for run in runs]
 
 
-@command  # the default value of each parameter declares an option of the command
-def explain_command(
-    run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path()),
+class _ExplainArguments(opt.Options):
+    run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path())
     between: tuple[str, str] | None = opt.add_option(
         "Compare two signatures or run folders: the differences, and what they usually cost.",
         nargs=2,
         metavar="SIG SIG",
-    ),
-    gt: str | None = opt.path("Ground-truth folder; default: that of OUT."),
+    )
+    gt: str | None = opt.path("Ground-truth folder; default: that of OUT.")
     target: tuple[str, ...] = opt.repeatable(
         "A published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE=VALUE of another metric. "
         "May be repeated.",
         metavar="MEASURE=VALUE",
-    ),
-    protocol: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions),
-    split_file: str | None = opt.run_option("split_file"),
-    pred_kind: str | None = opt.run_option("pred_kind"),
-    seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0),
-    workers: int | None = opt.run_option("workers"),
-    output_format: str = opt.format_option("table", "json"),
-) -> int:
+    )
+    protocol: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions)
+    split_file: str | None = opt.run_option("split_file")
+    pred_kind: str | None = opt.run_option("pred_kind")
+    seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0)
+    workers: int | None = opt.run_option("workers")
+    output_format: str = opt.format_option("table", "json")
+
+
+@command  # its arguments and options are those that _ExplainArguments declares
+def explain_command(args: _ExplainArguments) -> int:
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
@@ -404,21 +410,21 @@ def explain_command(
     from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets
     from bsdsbench.results.storage import is_run
 
-    if between:
-        return _print_differences(between)
-    if run is None:
+    if args.between:
+        return _print_differences(args.between)
+    if args.run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
-    if is_run(Path(run)):
+    if is_run(Path(args.run)):
         conflict = "OUT, whose own protocol and files count"
         refuse_given((*PROTOCOL_OPTIONS, "split_file", "pred_kind"), conflict)
-    targets = parse_targets(target)  # such as {"depth.si_f1": "0.42"}
+    targets = parse_targets(args.target)  # such as {"depth.si_f1": "0.42"}
     metric, target_values = find_metric(targets)  # then "depth", {"si_f1": "0.42"}
-    base = protocol_from(protocol, [metric])
-    files: Any = {"split_file": split_file, "pred_kind": pred_kind}
+    base = protocol_from(args.protocol, [metric])
+    files: Any = {"split_file": args.split_file, "pred_kind": args.pred_kind}
     # The run of OUT, or of the maps in PRED_DIR, and its files, which can be counted again
     with progress("explain: count") as report:
         evaluation, sources = load_run_with_files(
-            run, gt, base, metric=metric, workers=workers, progress=report, **files
+            args.run, args.gt, base, metric=metric, workers=args.workers, progress=report, **files
         )
     with progress("explain") as report:
         explanation = explain(
@@ -426,11 +432,11 @@ def explain_command(
             targets,
             sources=sources,
             published=published_with(metric, target_values),
-            seconds=seconds,
-            workers=workers,
+            seconds=args.seconds,
+            workers=args.workers,
             progress=report,
         )
-    _print_explanation(explanation, metric, target_values, evaluation, output_format)
+    _print_explanation(explanation, metric, target_values, evaluation, args.output_format)
     answer = explanation.answer  # the most likely setting that reaches the targets, or None
     return 0 if answer and answer.in_use else 1
 
@@ -509,8 +515,6 @@ def _print_differences(between: tuple[str, str]) -> int:
 
 
 class _PlotArguments(opt.Options):
-    """The arguments and options of `plot`, in the order of its help page."""
-
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     each_run: bool = opt.flag(
@@ -553,8 +557,8 @@ class _PlotArguments(opt.Options):
     cluster: str | None = opt.cluster_option
 
 
-@command  # `args` has the values of the options that the class _PlotArguments declares
-def plot_command(args: _PlotArguments = opt.add_options(_PlotArguments)) -> None:
+@command  # its arguments and options are those that _PlotArguments declares
+def plot_command(args: _PlotArguments) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method, the runs of a
