@@ -82,12 +82,12 @@ def doctor_command(args: _DoctorArguments) -> int:
     # Settings that a finding suggests are written as options of `evaluate`, such as "--nms"
     write_setting = partial(as_flag, command_name="evaluate")
     if args.output_format == "json":
-        rows = [asdict(finding) | {"fix": finding.fixes(write_setting)} for finding in findings]
-        print_json(rows)
+        print_json([asdict(f) | {"fix": f.fixes(write_setting)} for f in findings])
     else:
-        lines = [finding.line(write=write_setting) for finding in findings]
-        # `reading` is how values in the files were interpreted, `note` a remark on the scores
-        lines = [findings.reading, *lines, findings.note, findings.summary()]
+        # Texts about all findings, "" if there is nothing to say. `reading` is how values in the
+        # files were interpreted, `note` a remark on the scores, the summary the number of errors
+        first_line, *last_lines = findings.reading, findings.note, findings.summary()
+        lines = [first_line, *(f.line(write=write_setting) for f in findings), *last_lines]
         print("\n".join(filter(None, lines)))
         print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
@@ -168,16 +168,11 @@ def compare_command(args: _CompareArguments) -> None:
 
 
 class _Compared(NamedTuple):
-    """The comparisons of runs or methods.
-
-    on_all_images: the comparison on all images.
-    slices: name of a slice (group of images) of --by -> the comparison on its images.
-    slice_column: the grouping column of --by, or "" if --by is not given.
-    """
+    """The comparisons of runs or methods, on all images and in each slice (group of images)."""
 
     on_all_images: Comparison | MethodComparison
-    slices: Mapping[str, Comparison | MethodComparison]
-    slice_column: str
+    slices: Mapping[str, Comparison | MethodComparison]  # by the name of a slice; {} without --by
+    slice_column: str  # the grouping column of --by, or "" if --by is not given
 
 
 def _compare(
@@ -200,25 +195,23 @@ def _compare(
     require_runs_or_methods(args.runs, args.methods.method)
     methods = load_methods(args.methods.method)  # [] if the user gave runs
     if methods:
-        refuse_given(("names",), "--method")
+        refuse_given(("names",), "--method")  # NAME=FOLDERS has the name
     given_runs = all_runs(methods) if methods else args.runs
-    loaded = as_runs(given_runs, args.names, **option_values(args.grouping))
-    if all(method.n_runs == 1 for method in methods):  # also if there are no methods
-        methods = []  # compare the runs, which are named after the methods
-        options = {**options, "test": test}
-    else:
-        refuse_given(("test",), "--method")  # which only `bb.compare` has
-        methods = replace_runs(methods, loaded)  # whose runs then have the groups of images
+    runs = as_runs(given_runs, args.names, **option_values(args.grouping))
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
-        if methods:
+        if any(method.n_runs > 1 for method in methods):
+            refuse_given(("test",), "--method")
+            methods = replace_runs(methods, runs)  # so that their runs have the groups of images
             on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
-            on_all_images = bb.compare(loaded, progress=report, **options)
+            methods = []  # `runs` are those of the methods, each named after its method
+            options = {**options, "test": test}
+            on_all_images = bb.compare(runs, progress=report, **options)
     if not args.by:
-        return _Compared(on_all_images, {}, "")
-    slices = compare_slices(loaded, args.by, methods, **options)
-    all_records = [record for run in loaded for record in run.records]
+        return _Compared(on_all_images, slices={}, slice_column="")
+    slices = compare_slices(runs, args.by, methods, **options)  # without methods, of the runs
+    all_records = [record for run in runs for record in run.records]
     return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 
@@ -318,34 +311,34 @@ def worst_command(args: _WorstArguments) -> None:
     from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(args.runs, args.methods.method)
-    # The runs are given as folders, or by --method, as in {"ours": ["out/seed0", "out/seed1"]}
-    method_folders = parse_methods(args.methods.method)
-    folders = [*args.runs, *chain(*method_folders.values())]  # of all runs; one part is empty
-    methods = [Method(name, its_folders) for name, its_folders in method_folders.items()]
-    given_runs = all_runs(methods) if methods else args.runs
-    loaded = as_runs(given_runs, None, **option_values(args.grouping))  # with groups of images
-    loaded = labelled_runs(folders, loaded, args.labels)
-    # --by is a column of groups of images, or a score
-    columns, group_column, records = args.tables.columns, None, loaded[0].records
-    if args.by and column_of(args.by, records) in group_columns(records):
-        group_column = args.by  # such as "scene", or "size=0,1024" with limits of bins
-    elif args.by:
+    # Name of a method -> the folders of its runs; {} if the runs are not given by --method
+    folders_of_methods = parse_methods(args.methods.method)
+    methods = [Method(name, of_method) for name, of_method in folders_of_methods.items()]
+    folders = [*args.runs, *chain(*folders_of_methods.values())]  # of all runs; one part is empty
+    given_runs = all_runs(methods) if methods else args.runs  # in the order of `folders`
+    runs = as_runs(given_runs, None, **option_values(args.grouping))  # and groups their images
+    runs = labelled_runs(folders, runs, args.labels)  # renames them by --label
+    columns, records = args.tables.columns, runs[0].records
+    # --by is a column of groups, such as "scene" or (with limits of bins) "size=0,1024", or a score
+    is_by_group = bool(args.by) and column_of(str(args.by), records) in group_columns(records)
+    if args.by and not is_by_group:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
-        loaded = _with_error_class(loaded, args.by)
-    methods = replace_runs(methods, loaded)  # the runs with groups, labels and error classes
+        runs = _with_error_class(runs, args.by)
+    methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none
     tabulate = partial(
         worst_table,
-        methods or loaded,
+        methods or runs,
         list(map(Path, folders)),
         metric=args.metric,
         columns=columns,
         spread=Spread(args.methods.spread),
     )
+    group_column = args.by if is_by_group else None  # lists the worst images of each of its groups
     with progress("overlays") as report:
         table = tabulate(n=args.number, draw=args.overlays, progress=report, of_each=group_column)
     if args.figure:  # whose images are the first ones of a table with --rows rows
         ids = [str(row[0]) for row in tabulate(n=args.rows).rows]  # the first cell is the id
-        worst_figure(loaded, ids, Path(args.figure), args.look)
+        worst_figure(runs, ids, Path(args.figure), args.look)
         say(f"wrote {args.figure}", progress=True)
     show_tables([table], args.tables.out, args.tables.output_format)
 
@@ -419,26 +412,27 @@ def explain_command(args: _ExplainArguments) -> int:
         refuse_given((*PROTOCOL_OPTIONS, "split_file", "pred_kind"), conflict)
     targets = parse_targets(args.target)  # such as {"depth.si_f1": "0.42"}
     metric, target_values = find_metric(targets)  # then "depth", {"si_f1": "0.42"}
-    base = protocol_from(args.protocol, [metric])
-    files: Any = {"split_file": args.split_file, "pred_kind": args.pred_kind}
-    # The run of OUT, or of the maps in PRED_DIR, and its files, which can be counted again
+    protocol = protocol_from(args.protocol, [metric])
+    options = option_values(args, ("split_file", "pred_kind", "workers"))
+    # The run of OUT, or of the maps in PRED_DIR, which are counted first
     with progress("explain: count") as report:
-        evaluation, sources = load_run_with_files(
-            args.run, args.gt, base, metric=metric, workers=args.workers, progress=report, **files
+        loaded = load_run_with_files(
+            args.run, args.gt, protocol, metric=metric, progress=report, **options
         )
     with progress("explain") as report:
         explanation = explain(
-            evaluation,
+            loaded.run,
             targets,
-            sources=sources,
-            published=published_with(metric, target_values),
+            sources=loaded.sources,  # its files, to count them again with other settings
+            published=published_with(metric, target_values),  # results with the same scores
             seconds=args.seconds,
             workers=args.workers,
             progress=report,
         )
-    _print_explanation(explanation, metric, target_values, evaluation, args.output_format)
+    _print_explanation(explanation, metric, target_values, loaded.run, args.output_format)
     answer = explanation.answer  # the most likely setting that reaches the targets, or None
-    return 0 if answer and answer.in_use else 1
+    is_explained = answer is not None and answer.in_use  # by a program that is in use
+    return 0 if is_explained else 1
 
 
 def _print_explanation(
@@ -450,10 +444,11 @@ def _print_explanation(
 ) -> None:
     """Print which settings give the published scores, as text or JSON.
 
-    A trial is a setting with its scores; trials come sorted, those first that are most likely to
-    explain the targets. Only trials on all images are printed: the first _MAX_TRIALS (9), all
-    others that reach the targets, and the unchanged run. In text, trials that reach the targets are
-    marked with "=" if a known program uses the setting, otherwise with "~".
+    A trial is a setting with its scores; the trials most likely to explain the targets come first.
+    Only trials on all images are printed: the first _MAX_TRIALS (9), all others that reach the
+    targets, and the unchanged run. In text, a trial's line has the largest difference between a
+    score and its target ("off"), the scores, and the setting. If it reaches the targets, the line
+    begins with "=" if a known program uses the setting, otherwise with "~".
 
     target_values: score, such as "ods" -> target as the user wrote it.
     """
@@ -463,7 +458,7 @@ def _print_explanation(
     exact_trials = [trial for trial in explanation.trials if trial.exact]  # on all images
     trials = exact_trials[:_MAX_TRIALS]
     for trial in exact_trials[_MAX_TRIALS:]:
-        if trial.reached or trial.label == "as it is":
+        if trial.reached or trial.n_causes == 0:  # the number of changes
             trials.append(trial)
     if output_format == "json":
         # The duration, and which settings or how many pairs of them were not counted, if any
@@ -471,7 +466,7 @@ def _print_explanation(
         plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}
         plain |= {"trials": list(map(asdict, trials)), "sentence": explanation.sentence()}
         plain |= {field: getattr(explanation, field) for field in fields}
-        print_json({**plain, "reading": evaluation.read_as})
+        print_json({**plain, "reading": evaluation.read_as})  # how file values were interpreted
         return
     for row in explanation.published:
         print(f"published     {row}")
@@ -479,9 +474,8 @@ def _print_explanation(
     print(f"target        {'  '.join(targets)}")
     for trial in trials:
         scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
-        sign = " "
-        if trial.reached:
-            sign = "=" if trial.in_use else "~"
+        reached_sign = "=" if trial.in_use else "~"
+        sign = reached_sign if trial.reached else " "
         print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
     print(f"protocol {describe([metric], evaluation.protocol)}")
     # Settings tried on some images only, and those not tried for lack of time or files
@@ -572,33 +566,35 @@ def plot_command(args: _PlotArguments) -> None:
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
-    if args.kind != "pr":
-        refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
-    if args.kind != "ranks":
-        refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
-    if not (args.by or args.cluster):
-        refuse_given(("groups", "group_by"), "a figure without --by or --cluster")
+    _refuse_unused(args)
+    figure: Any = {"metric": args.metric, "look": args.look, "path": args.out}
     if args.kind == "ranks":
-        refuse_given(("labels", "spread", "each_run"), "--kind ranks")
         compared = _compare(args, option_values(args, ("n_boot", "seed", "cluster", "force")))
-        # With --by one axes per slice (group of images), otherwise a single one for all images
-        comparisons = compared.slices or compared.on_all_images
+        comparisons = compared.slices or compared.on_all_images  # {} without --by
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
     elif args.by:
-        refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
-        loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
-        plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
+        runs = as_runs(args.runs, args.names, **option_values(args.grouping))
+        plot_slices(runs, args.by, **figure)
     else:
-        same = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
-        plot_runs(
-            args.runs,
-            args.names,
-            published=args.published,
-            path=args.out,
-            methods=load_methods(args.methods.method),
-            **option_values(args, same),  # options with the name of a keyword of `plot_runs`
-        )
+        methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS; [] without --method
+        same_names = ("human", "kind", "ap", "force", "labels", "spread", "each_run", "published")
+        options = option_values(args, same_names) | figure  # all keywords of `plot_runs`
+        plot_runs(args.runs, args.names, methods=methods, **options)
         for row in published_curves_of(args.published, args.labels):
             if row.curve:
                 say(f"{row.label}: {row.curve.describe()}")
     print(args.out)
+
+
+def _refuse_unused(args: _PlotArguments) -> None:
+    """Raise UsageError if the user gave an option that this kind of figure does not use."""
+    if args.kind != "pr":  # published results have only precision and recall
+        refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
+    if args.kind != "ranks":  # the only kind with bootstrap samples
+        refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
+    if not (args.by or args.cluster):  # which name the groups of images to use
+        refuse_given(("groups", "group_by"), "a figure without --by or --cluster")
+    if args.kind == "ranks":
+        refuse_given(("labels", "spread", "each_run"), "--kind ranks")
+    elif args.by:  # draws one score of runs in each slice, and no curves of any kind
+        refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
