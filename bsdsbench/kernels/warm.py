@@ -44,7 +44,7 @@ def _compile_matching() -> None:
     is off, at one threshold and for one annotator. It has no pixel to match.
     """
     from bsdsbench.kernels.matching.graph import disk, number_vertices
-    from bsdsbench.kernels.matching.matching import Steps, Truth, match_all
+    from bsdsbench.kernels.matching.matching import PredictedMaps, Steps, Truth, match_all
 
     shape = (1, 1)
     no_bits = np.zeros((1, 1), np.uint64)  # the map, with 64 pixels of a row in each word
@@ -55,14 +55,12 @@ def _compile_matching() -> None:
         start=np.zeros(2, np.int64),  # first and end of its changes, which are none
         vertex=no_vertex,
         enters=np.zeros(0, np.bool_),
-        present=no_vertex,
-        inserts_gt=False,  # the ground truth is there from the start
-        vertices=vertices,
+        on_at_start=no_vertex,
     )
     radius_of_1 = disk(1.0, shape)  # the pixels at most 1 px away
     # `drawn` are the annotated pixels, and `near` those within the radius of one of them
     truth = Truth(shape, 1, vertices, radius_of_1, drawn=no_bits, near=no_bits)
-    match_all(steps, truth, annotators=np.zeros(1, np.int64), matched_gt=np.zeros(1, np.int64))
+    match_all(PredictedMaps(vertices, steps), truth)
 
 
 def _compile_remaining_kernels() -> None:

@@ -101,7 +101,7 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     for process, name in map(str.split, told.splitlines()):
         halves.setdefault(process, []).append(name)
     matching, others = sorted(halves.values(), key=lambda names: "levels" in names)
-    nothing = ["number_vertices", "Steps", "disk", "Truth"]
+    nothing = ["number_vertices", "Steps", "disk", "Truth", "PredictedMaps"]
     assert matching == [*nothing, "match_all"]
     assert others == ["count_set_bits", "levels", "thinning_changes"]
     (kept / "of_this_folder").mkdir()

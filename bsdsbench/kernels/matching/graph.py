@@ -41,9 +41,9 @@ _THREE, _SIX, _SEVEN, _LAST_BIT = map(np.uint64, (3, 6, 7, 63))
 _HASH_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 _HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 
-# Odd random 64-bit constants, by which the hash multiplies pixels and annotators
-PRED_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-GT_FACTOR = np.uint64(0xA0761D6478BD642F)
+# Odd random 64-bit constants, by which the hash for ties multiplies pixels and annotators
+PRED_TIE_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+GT_TIE_FACTOR = np.uint64(0xA0761D6478BD642F)
 _ANNOTATOR_FACTOR = 0x9E3779B97F4A7C15
 
 
@@ -91,7 +91,7 @@ class Side(NamedTuple):
     pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
     tile_bit: U8  # (n,): the tile and bit of each vertex, see Vertices
     tiles: NDArray[np.void]  # TILE_DTYPE (tiles,)
-    hash_factor: np.uint64  # PRED_FACTOR or GT_FACTOR: multiplies the pixels in the hash of ties
+    tie_factor: np.uint64  # PRED_TIE_FACTOR or GT_TIE_FACTOR, see `find_edges`
     nodes: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
     edges: NDArray[np.void]  # EDGE_DTYPE: the arena
     n_used: U8  # (1,): length of the filled part of the arena
@@ -116,7 +116,7 @@ class Geometry(NamedTuple):
     reach: np.uint64  # R
     tile_masks: U8  # (64, T T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
-    hash_salt: np.uint64  # the part of the hash that depends on the annotator
+    tie_salt: np.uint64  # the part of the hash that depends on the annotator
     dropped_bits: np.uint64  # number of low bits of the 64-bit hash that are dropped
 
 
@@ -298,7 +298,7 @@ def geometry_of(
         reach=np.uint64(reach),
         tile_masks=tile_masks,
         gain=gain,
-        hash_salt=np.uint64(salt),
+        tie_salt=np.uint64(salt),
         dropped_bits=np.uint64(64 - tie_bits),  # the rest of the 64-bit hash is the tie
     )
 
@@ -327,21 +327,21 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
 def new_side(
     vertices: Vertices,
     k: int,
-    hash_factor: np.uint64,
+    tie_factor: np.uint64,
     arena: Arena,
-    words: int,
+    matched_bits: U8,
     extra_weight: I8 = _NO_EXTRA_WEIGHT,
 ) -> Side:
-    """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
+    """Return a side of a matching: the pixels of map k as vertices, without edges and mates.
 
     A side is one of the two vertex sets, those of a prediction and of a ground truth.
 
-    vertices: the pixels of several maps, numbered map by map, and tile (8 x 8 pixels) by tile.
-    hash_factor: PRED_FACTOR or GT_FACTOR, the constant by which the pixels of this side are
-        multiplied in the hash that breaks ties between matchings.
+    vertices: the pixels of one or more maps, numbered map by map.
+    tie_factor: PRED_TIE_FACTOR or GT_TIE_FACTOR. Of matchings with equal costs, one is preferred at
+        random. The random number of a pair is a hash of pixel * factor, summed over both pixels.
     arena: the array for the edges of the vertices, from `new_arena`.
-    words: number of uint64 words with a bit for each step, in which the steps at which a vertex is
-        matched are noted. A step takes the predicted map from one threshold to the next.
+    matched_bits (vertices of all maps, words): 0; receives the thresholds at which each vertex is
+        matched, as bits. The side refers to the rows of map k.
     extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
     """
     in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
@@ -349,13 +349,13 @@ def new_side(
     return Side(
         pixel=pixel,  # the flat index of each vertex in the map
         tile_bit=vertices.tile_bit[in_map],  # 64 t + b for a vertex at bit b of tile t
-        tiles=vertices.tiles[k],  # the map as words of 8 x 8 bits
-        hash_factor=hash_factor,
+        tiles=vertices.tiles[k],  # the map in tiles of 8 x 8 pixels, as the bits of a word each
+        tie_factor=tie_factor,
         nodes=np.empty(pixel.size, NODE_DTYPE),  # filled by `clear_matching`
         edges=arena.edges,
         n_used=np.zeros(1, np.uint64),  # length of the filled part; an array, as kernels change it
-        last_header=arena.last_header,  # the last index at which the edges of a vertex may begin
-        matched_bits=np.zeros((pixel.size, words), np.uint64),
+        last_header=arena.last_header,  # beyond this index, the edges of a vertex may not fit
+        matched_bits=matched_bits[in_map],
         extra_weight=extra_weight,
     )
 
@@ -390,24 +390,20 @@ def clear_matching(side, dual):
 
 
 @inner
-def forget_edges(nodes, edges, n_used):
-    """Empty the arena, the array in which the edges of one side (a vertex set) are kept.
+def forget_edges(side):
+    """Discard all edges of a side (a vertex set); they are found again when a search needs them.
 
-    The arena holds one list per vertex: a header, then the edges of the vertex. A header is stored
-    like an edge, so that both fit into one array, but its fields mean something else: `weight` is
-    the number of the vertex, and `to` is the index after its last edge, where the next header is.
-
-    nodes (n,): the vertices of the side. Those with a list in the arena get the mark EDGES_UNKNOWN,
-        so that their edges are found again when needed.
-    edges EDGE_DTYPE: the arena.
-    n_used uint64 (1,): the length of the filled part of the arena; set to 0.
+    The array `side.edges` holds one list per vertex: a header, then the edges of the vertex. A
+    header is stored like an edge, so that both fit into one array, but its fields mean something
+    else: `weight` is the number of the vertex, and `to` is the index after its last edge, where the
+    next header is. `side.n_used[0]` is the length of the filled part, and becomes 0.
     """
     header = np.uint64(0)
-    while header < n_used[0]:
-        vertex = edges[header].weight
-        nodes[vertex].edge_header = EDGES_UNKNOWN
-        header = np.uint64(edges[header].to)
-    n_used[0] = 0
+    while header < side.n_used[0]:
+        vertex = side.edges[header].weight
+        side.nodes[vertex].edge_header = EDGES_UNKNOWN
+        header = np.uint64(side.edges[header].to)
+    side.n_used[0] = 0
 
 
 def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
@@ -538,10 +534,10 @@ def find_edges(vertex, side, opposite, geometry):
     geometry: the constants for finding and weighting edges.
     """
     edges, n_used, tile_bit = side.edges, side.n_used, side.tile_bit[vertex]
-    cols, factor = geometry.image_cols, opposite.hash_factor
+    cols, factor = geometry.image_cols, opposite.tie_factor
     width = geometry.reach + geometry.reach + ONE  # of the square around the disk
     if n_used[0] > side.last_header:  # there may be no room: discard the edges of earlier vertices
-        forget_edges(side.nodes, edges, n_used)
+        forget_edges(side)
     header = n_used[0]
     side.nodes[vertex].edge_header = header
     end = header + ONE
@@ -557,7 +553,7 @@ def find_edges(vertex, side, opposite, geometry):
     corner = side.pixel[vertex] - (row * cols + col) - geometry.pixels_to_corner
     # The hash's input for a pair is salt + pixel * factor of its side, summed over both pixels.
     # `key` is the part of it that is the same for all edges of the vertex
-    key = side.pixel[vertex] * side.hash_factor + corner * factor + geometry.hash_salt
+    key = side.pixel[vertex] * side.tie_factor + corner * factor + geometry.tie_salt
     for y in range(top >> _THREE, (top + width + _SEVEN) >> _THREE):  # the tiles of the square
         for x in range(left >> _THREE, (left + width + _SEVEN) >> _THREE):
             tile = opposite.tiles[first_tile + y * geometry.tile_cols + x]

@@ -21,7 +21,7 @@ import numpy as np
 
 from bsdsbench.kernels.arrays import I8, U4, U8, Bool, MapChanges
 from bsdsbench.kernels.bits import ONE, count_set_bits, pack, unpack
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.matching import graph
 from bsdsbench.kernels.matching.graph import (
     NO_VERTEX,
@@ -35,7 +35,7 @@ from bsdsbench.kernels.matching.graph import (
 from bsdsbench.kernels.matching.search import enter_vertices, record_matched_steps
 
 _DUAL_OUTSIDE_MAP = np.int64(UNREACHED)  # so large that no path leads to the vertex
-_SIX, _LAST_BIT = np.uint64(6), np.uint64(63)
+_SIX, _LAST_BIT, _NO_BITS = np.uint64(6), np.uint64(63), np.uint64(0)
 _ZERO = np.int64(0)  # for a literal 0, numba would compile what is called with it once more
 
 
@@ -51,19 +51,29 @@ class Truth(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The changes of the predicted map at n steps, as far as they can affect a pair.
-
-    Pixels that are too far from the ground truth are left out. The others are numbered as vertices.
-    """
+    """The changes of the predicted map at n steps, with its pixels numbered as vertices."""
 
     start: I8  # (n + 1,): the changes of step k are start[k] : start[k + 1]
     vertex: U4  # (changes,): the vertex that changes
     enters: Bool  # (changes,): True if the vertex enters the map, False if it leaves
-    present: U4  # the vertices that are in the map before the first step
-    # True if the ground truth is inserted at the first step, into the map of `present`. Otherwise
-    # it is there from the start, and the map is empty before the first step.
-    inserts_gt: bool
+    on_at_start: U4  # the vertices that are in the map before the first step
+
+
+class PredictedMaps(NamedTuple):
+    """The predicted maps at n thresholds, without the pixels too far from the ground truth."""
+
     vertices: Vertices  # of a single map: the pixels that are ever on
+    steps: Steps
+
+
+class AllMatches(NamedTuple):
+    """The matching of predicted maps with each of A annotators at n steps."""
+
+    # The predicted vertices. `pred.matched_bits` are the steps at which each is matched with at
+    # least one annotator; mates are those in the matching with the last annotator at the last step
+    pred: Side
+    gt_bits: U8  # (annotated vertices, words): the steps at which each is matched, as bits
+    matched_gt: I8  # (n,): numbers of matched annotated pixels, summed over annotators
 
 
 class MatchedPixels(NamedTuple):
@@ -103,13 +113,11 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     # as that of the lowest threshold, and the counts are reversed at the end
     backwards = should_start_at_lowest_threshold(changes.added, truth)
     # Only predicted pixels near an annotated one can be matched: keep the changes of these
-    steps = steps_within_reach(changes, truth, lowest_first=backwards)
-    n_steps = changes.start.size - 1
-    matched_gt = np.zeros(n_steps, np.int64)  # filled in place, summed over annotators
-    pred = match_all(steps, truth, np.arange(truth.n_annotators), matched_gt)
+    predicted = steps_within_reach(changes, truth, lowest_first=backwards)
+    pred, _, matched_gt = match_all(predicted, truth)
     # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
     # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
-    matched_pred = count_set_bits(pred.matched_bits)[0, :n_steps]
+    matched_pred = count_set_bits(pred.matched_bits)[0, : matched_gt.size]
     direction = -1 if backwards else 1
     return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 
@@ -151,10 +159,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     pixel = np.flatnonzero(bmap).astype(np.int32)
     changes = MapChanges(np.array([0, pixel.size]), pixel, added=np.ones(pixel.size, np.bool_))
     truth = prepare_truth(gt[None], max_dist_px)
-    steps = steps_within_reach(changes, truth, lowest_first=False)
-    n_matched = np.zeros(1, np.int64)  # filled by `match_all`, and not needed here
-    pred = match_all(steps, truth, np.array([annotator]), n_matched)
-    return matched_pairs(pred, truth.vertices.pixel)
+    predicted = steps_within_reach(changes, truth, lowest_first=False)
+    return matched_pairs(match_all(predicted, truth, annotator).pred, truth.vertices.pixel)
 
 
 def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
@@ -169,17 +175,19 @@ def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
     return pairs[:, np.argsort(pairs[0])]
 
 
-def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool) -> Steps:
-    """Return the changes of those predicted pixels that lie within the radius of an annotated one.
+def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool) -> PredictedMaps:
+    """Number the predicted pixels within the radius of an annotated one, and list their changes.
 
-    Only these pixels can be matched. They are numbered as vertices.
+    Only these pixels can be matched; the changes of others are left out.
 
-    changes: all changes of the predicted map in n steps, from the highest threshold to the lowest.
+    changes: the changes of the predicted map in n steps, from the highest threshold to the lowest.
         Before step 0 the map is empty.
     truth: the annotators' maps, from `prepare_truth`.
-    lowest_first: False to keep the order of the steps. True to reverse it: the predicted map is
-        that of the lowest threshold from the start. Step 0 does not change it, but inserts the
-        ground truth, and step k undoes step n - k of `changes`.
+    lowest_first: False to keep the order of the steps. True to reverse it: the map is that of the
+        lowest threshold at the start. Step 0 changes nothing, and step k undoes step n - k.
+
+    If, for example, pixel 7 enters at step 0, 8 and 9 enter at step 1, and 7 leaves at step 2, the
+    reversed steps begin with 8 and 9; step 1 inserts 7, and step 2 removes 9 and 8.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
@@ -195,77 +203,59 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool)
     vertex_of_pixel[vertices.pixel] = np.arange(vertices.pixel.size)
     vertex = vertex_of_pixel[pixel]
     if not lowest_first:
-        nothing = np.zeros(0, np.uint32)
-        return Steps(start, vertex, enters, present=nothing, inserts_gt=False, vertices=vertices)
+        return PredictedMaps(vertices, Steps(start, vertex, enters, np.zeros(0, np.uint32)))
     is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
     is_on[vertex] = enters  # of several changes of a vertex, the last counts
-    undone = slice(start[1], None)  # not the first step, whose map is the last one
-    # Changes are undone from the last one on. A start of [0, 5, 7, 10], for example, becomes [0, 0,
-    # 3, 5]: the new step 0 has no changes, step 1 undoes the last 3, and step 2 the 2 before
-    return Steps(
-        start=np.append(0, kept.size - start[:0:-1]),
-        vertex=vertex[undone][::-1].copy(),
-        enters=~enters[undone][::-1],
-        present=np.flatnonzero(is_on).astype(np.uint32),
-        inserts_gt=True,
-        vertices=vertices,
-    )
+    # Undo the changes from the last one on, except those of the first step. In the example, `start`
+    # is [0, 1, 3, 4] and becomes [0, 0, 1, 3]
+    undone_vertex, undone_enters = vertex[start[1] :][::-1], enters[start[1] :][::-1]
+    n_undone = kept.size - start[:0:-1]  # the changes in the last 0, 1, .. and n - 1 steps
+    on_at_start = np.flatnonzero(is_on).astype(np.uint32)
+    steps = Steps(np.append(0, n_undone), undone_vertex.copy(), ~undone_enters, on_at_start)
+    return PredictedMaps(vertices, steps)
 
 
-def match_all(
-    steps: Steps, truth: Truth, annotators: I8, matched_gt: I8, gt_bits: U8 | None = None
-) -> Side:
-    """Match the prediction with each of A annotators at every step, and return the predicted side.
+def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) -> AllMatches:
+    """Match the predicted map with each of A annotators' maps at every step.
 
-    A step takes the predicted map from one threshold to the next. A side is one of the two vertex
-    sets of a matching, here the predicted pixels. Its `matched_bits` are the steps at which each
-    vertex is matched with at least one annotator. Its mates are those in the matching with the last
-    annotator after the last step.
+    A step takes the predicted map from one threshold to the next.
 
-    steps: the changes of the predicted map at n steps, from `steps_within_reach`. The map begins
-        empty or, if `inserts_gt`, with the pixels `present`; step 0 then inserts the ground truth.
+    predicted: the predicted pixels, and their changes at n steps, from `steps_within_reach`.
     truth: the annotators' maps, from `prepare_truth`.
-    annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
-        break ties between matchings of equal cost.
-    matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
-        summed over annotators.
-    gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
-        matched, as bits. None if they are not needed.
+    first_annotator: the index of the first annotator. The index selects the pseudo-random numbers
+        that break ties between matchings of equal cost.
     """
-    n_steps, ends = matched_gt.size, truth.vertices.ends  # map k: ends[k] : ends[k + 1]
+    vertices, steps = predicted
+    n_steps, ends = steps.start.size - 1, truth.vertices.ends  # map k: ends[k] : ends[k + 1]
     words = (n_steps + 63) // 64  # with a bit for each step
-    n_pred = steps.vertices.pixel.size
-    n_gt = int(np.diff(ends).max(initial=0))  # of the annotator with the most pixels
-    n_offsets = truth.disk.cost.size  # an upper bound of the edges that a vertex has
-    # Arenas: the arrays in which the edges of each side are kept
-    pred_arena = graph.new_arena(n_pred, n_gt, n_offsets)
-    gt_arena = graph.new_arena(n_gt, n_pred, n_offsets)
-    pred = graph.new_side(steps.vertices, 0, graph.PRED_FACTOR, pred_arena, words)
+    n_pred, n_gt = vertices.pixel.size, int(np.diff(ends).max(initial=0))  # of the largest map
+    most_edges = truth.disk.cost.size  # an upper bound for a vertex
+    # Arenas: the arrays in which the edges of each side (vertex set) are kept
+    pred_arena = graph.new_arena(n_pred, n_gt, most_edges)
+    gt_arena = graph.new_arena(n_gt, n_pred, most_edges)
+    # The steps at which each vertex is matched, as bits: filled in place, and the counts too
+    pred_bits = np.zeros((n_pred, words), np.uint64)
+    gt_bits = np.zeros((truth.vertices.pixel.size, words), np.uint64)
+    matched_gt = np.zeros(n_steps, np.int64)
+    pred = graph.new_side(vertices, 0, graph.PRED_TIE_FACTOR, pred_arena, pred_bits)
     work = graph.new_work(max(n_pred, n_gt), n_steps)
-    for k, annotator in enumerate(annotators):
-        gt = graph.new_side(truth.vertices, k, graph.GT_FACTOR, gt_arena, words)
-        if gt_bits is not None:
-            gt = gt._replace(matched_bits=gt_bits[ends[k] : ends[k + 1]])
-        changes = steps
-        if n_steps == 1 and not steps.inserts_gt and gt.pixel.size < n_pred:
-            # With a single step, either map can be there from the start. Insert the smaller one: an
-            # inserted pixel that finds no mate has searched in vain, and it has fewer of these
-            no_changes = np.zeros(2, np.int64)  # of the predicted map: those of step 0 are 0 : 0
-            changes = steps._replace(start=no_changes, present=steps.vertex, inserts_gt=True)
-        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, int(annotator))
-        # A tile holds 8 x 8 pixels as bits. Edges of ground-truth pixels may lead to the pixels in
-        # `partner_bits`: to all that are ever on, or at first to none if the map begins empty
-        pred.tiles["partner_bits"] = pred.tiles["vertex_bits"] if changes.inserts_gt else 0
-        start, vertex, enters, present, inserts_gt, _ = changes
-        _match(start, vertex, enters, present, inserts_gt, pred, gt, geometry, work, matched_gt)
-    return pred
+    for k in range(truth.n_annotators):
+        gt = graph.new_side(truth.vertices, k, graph.GT_TIE_FACTOR, gt_arena, gt_bits)
+        annotator = first_annotator + k
+        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator)
+        if n_steps == 1:  # all predicted vertices are on
+            _match_two_maps(pred, gt, geometry, work, matched_gt)
+        else:
+            _match(steps, pred, gt, geometry, work, matched_gt)
+    return AllMatches(pred, gt_bits, matched_gt)
 
 
 def count_partners(truth: Truth) -> I8:
     """Count, for each annotated pixel, the other annotators who have a pixel matched with it.
 
-    The maps of every two annotators are matched once, with the earlier one as the prediction. Ties
-    are broken as in a match with annotator 0.
+    The maps of every two annotators are matched once. For the pseudo-random numbers that break ties
+    between matchings of equal cost, the earlier one counts as the prediction, and the later one as
+    annotator 0.
 
     Returns int64 (pixels,), for the pixels of all annotators, one annotator after another.
     """
@@ -273,85 +263,97 @@ def count_partners(truth: Truth) -> I8:
     n_partners = np.zeros(truth.vertices.pixel.size, np.int64)
     vertices_of = [slice(first, end) for first, end in pairwise(ends)]  # of each annotator
     largest = int(np.diff(ends).max(initial=0))  # number of pixels of the largest map
-    # The array for edges, which all share, because only the vertices that are inserted need edges
+    # Work space: an array for edges, which all share, because only one map of the two needs edges;
+    # the bit of a single step for each pixel; and the number of matched pixels
     arena = graph.new_arena(largest, largest, truth.disk.cost.size)
-    sides = [  # the vertex set of each annotator, with one word of bits for a single step
-        graph.new_side(truth.vertices, k, graph.GT_FACTOR, arena, words=1)
+    bits, n_matched = np.zeros((n_partners.size, 1), np.uint64), np.zeros(1, np.int64)
+    work = graph.new_work(largest, n_steps=1)
+    sides = [  # the pixels of each annotator, as vertices
+        graph.new_side(truth.vertices, k, graph.GT_TIE_FACTOR, arena, bits)
         for k in range(truth.n_annotators)
     ]
-    # The single step, in which the "predicted" map does not change (it has the changes 0 : 0)
-    start, vertex, enters = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
-    work, n_matched = graph.new_work(largest, 1), np.zeros(1, np.int64)  # the latter is not used
     for i, j in combinations(range(truth.n_annotators), 2):
-        # The earlier annotator gets the factor by which pixels of predictions are hashed for ties
-        pred, gt = sides[i]._replace(hash_factor=graph.PRED_FACTOR), sides[j]
-        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator=0)
-        # One map is there from the start, and the vertices of the other are inserted. Insert those
-        # of the smaller map: an inserted vertex that finds no mate has searched in vain, and the
-        # smaller map has fewer of these. (True: `_match` inserts what it takes for ground truth)
-        complete, inserted = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
-        present = np.arange(complete.pixel.size, dtype=np.uint32)
-        _match(start, vertex, enters, present, True, complete, inserted, geometry, work, n_matched)
-        n_partners[vertices_of[i]] += pred.nodes["mate"] != NO_VERTEX
-        n_partners[vertices_of[j]] += gt.nodes["mate"] != NO_VERTEX
+        first, second = sides[i]._replace(tie_factor=graph.PRED_TIE_FACTOR), sides[j]
+        geometry = graph.new_geometry(truth.shape, truth.disk, second.pixel.size, annotator=0)
+        _match_two_maps(first, second, geometry, work, n_matched)  # sets the mates of all vertices
+        n_partners[vertices_of[i]] += first.nodes["mate"] != NO_VERTEX
+        n_partners[vertices_of[j]] += second.nodes["mate"] != NO_VERTEX
     return n_partners
 
 
+def _match_two_maps(
+    first: Side, second: Side, geometry: graph.Geometry, work: graph.Work, n_matched: I8
+) -> None:
+    """Match the vertices of two maps, and add the number of pairs to n_matched[0].
+
+    The vertices of the smaller map are inserted one by one, with the larger map complete from the
+    start. A vertex that finds no mate has searched in vain, and the smaller map has fewer of these.
+
+    first, second: the vertices of each map, which receive their mates.
+    geometry, work: the constants for finding and weighting edges, and work space.
+    """
+    larger, smaller = (first, second) if first.pixel.size > second.pixel.size else (second, first)
+    # A single step without changes (0 : 0). As the larger map is there before it, `_match` inserts
+    # the vertices of the smaller one
+    on_at_start = np.arange(larger.pixel.size, dtype=np.uint32)
+    step = Steps(np.zeros(2, np.int64), on_at_start[:0], np.zeros(0, np.bool_), on_at_start)
+    _match(step, larger, smaller, geometry, work, n_matched)
+
+
 @kernel(_nrt=False)
-def _match(start, vertex, enters, present, inserts_gt, pred, gt, geometry, work, matched_gt):
+def _match(steps, pred, gt, geometry, work, matched_gt):
     """Match the prediction with one annotator's map at each of n steps, and count the pairs.
 
-    A step takes the predicted map from one threshold to the next. Its matching is obtained by
-    updating that of the step before. First some predicted vertices (pixels) leave the map, and
-    their mates (the ground-truth vertices matched with them) become free. Then others enter, which
-    may match these mates. Finally the mates that are still free are inserted again, from the side
-    of the ground truth.
+    A step takes the predicted map from one threshold to the next, and the matching is updated:
+    first some predicted vertices (pixels) leave the map, and their mates, the ground-truth vertices
+    matched with them, become free. Then others enter, which may match these mates. Finally the
+    mates that are still free are inserted again, from the side of the ground truth.
 
-    start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
-        A vertex enters the predicted map if `enters` is True, and leaves it otherwise.
-    present: the predicted vertices that are in the map before step 0.
-    inserts_gt: True to begin with the map of `present`, and insert the annotator's vertices at step
-        0. False if they are there from the start, and the predicted map is empty before step 0.
+    If the predicted map is empty before step 0, the ground truth is there from the start. If not,
+    all vertices of the ground truth are inserted at step 0, as if they had lost their mates.
+
+    steps: Steps. Step k changes the predicted vertices vertex[start[k] : start[k + 1]], each of
+        which enters the map or leaves it. `on_at_start` are those in the map before step 0.
     pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). Bit k of a
         vertex's row of `matched_bits` is set if it is matched at step k.
     geometry, work: the constants for finding and weighting edges, and work space of the search.
     matched_gt int64 (n,): the number of pairs at step k is added to matched_gt[k].
     """
-    nodes, gt_nodes, tiles, tile_bit = pred.nodes, gt.nodes, pred.tiles, pred.tile_bit
-    entering, freed, before, n_steps = work.entering, work.freed, work.steps_before, matched_gt.size
+    start, vertex, enters, on_at_start = steps
+    tiles, entering, freed = pred.tiles, work.entering, work.freed
+    n_steps, n_matched, n_freed = matched_gt.size, _ZERO, _ZERO
     # All vertices are free. Those of `pred` are not in the map: their duals (the numbers that prove
     # a matching optimal) are so large that no path of a search leads to them
     clear_matching(pred, _DUAL_OUTSIDE_MAP)
     clear_matching(gt, _ZERO)
-    n_matched = n_freed = _ZERO
-    for i in present:
-        nodes[i].dual = 0  # in the map
-    if inserts_gt:  # insert all vertices of the ground truth at step 0, as if they had been freed
-        n_freed = gt_nodes.size
+    for i in on_at_start:
+        pred.nodes[i].dual = 0
+    # The edges of a predicted vertex stay valid, as they lead to all of the ground truth. Those of
+    # a ground-truth vertex lead to the vertices whose bit is set in `partner_bits` of their tile
+    # (8 x 8 pixels): to all that are ever in the map, or, if it begins empty, only to those that
+    # are in it. These are fewer, but the edges must be found again at each step
+    begins_empty = on_at_start.size == 0
+    for t in range(tiles.size):
+        tiles[t].partner_bits = _NO_BITS if begins_empty else tiles[t].vertex_bits
+    if not begins_empty:
+        n_freed = gt.nodes.size
         for j in range(n_freed):
             freed[j] = j
     for step in range(n_steps):
         n_entering = _ZERO
-        # Edges of predicted vertices stay valid: all ground-truth vertices are there at all steps.
-        # Edges of these lead to all predicted vertices if `inserts_gt`, and stay valid too. If not,
-        # they lead only to those in the map (fewer), and must be found again when it changes
-        if not inserts_gt:
-            forget_edges(gt_nodes, gt.edges, gt.n_used)
+        if begins_empty:
+            forget_edges(gt)
         for change in range(start[step], start[step + 1]):
             i = vertex[change]
-            if not inserts_gt:
-                # Flip the vertex's bit in its tile (8 x 8 pixels as bits), which tells whether
-                # edges may lead to it. For bit b of tile t, tile_bit is 64 t + b
-                tiles[tile_bit[i] >> _SIX].partner_bits ^= ONE << (tile_bit[i] & _LAST_BIT)
+            if begins_empty:  # flip the bit of the vertex: for bit b of tile t, it is 64 t + b
+                tile_bit = pred.tile_bit[i]
+                tiles[tile_bit >> _SIX].partner_bits ^= ONE << (tile_bit & _LAST_BIT)
             if enters[change]:
                 entering[n_entering] = i
                 n_entering += 1
                 continue
-            mate, nodes[i].dual = nodes[i].mate, _DUAL_OUTSIDE_MAP
-            if mate != NO_VERTEX:  # both were matched until now
-                record_matched_steps(i, nodes, pred.matched_bits, before, step)
-                record_matched_steps(mate, gt_nodes, gt.matched_bits, before, step)
-                nodes[i].mate = gt_nodes[mate].mate = NO_VERTEX
+            mate = _leave(i, pred, gt, work, step)
+            if mate != NO_VERTEX:
                 freed[n_freed] = mate
                 n_freed += 1
                 n_matched -= 1
@@ -360,9 +362,25 @@ def _match(start, vertex, enters, present, inserts_gt, pred, gt, geometry, work,
         n_matched += enter_vertices(freed, n_freed, gt, pred, geometry, work, step)
         matched_gt[step] += n_matched
         n_freed = _ZERO
-    for i in range(nodes.size):  # those that are matched to the end
-        if nodes[i].mate != NO_VERTEX:
-            record_matched_steps(i, nodes, pred.matched_bits, before, n_steps)
-    for j in range(gt_nodes.size):
-        if gt_nodes[j].mate != NO_VERTEX:
-            record_matched_steps(j, gt_nodes, gt.matched_bits, before, n_steps)
+    # Record since when the vertices that have a mate at the end are matched
+    for i in range(pred.nodes.size):
+        if pred.nodes[i].mate != NO_VERTEX:
+            record_matched_steps(i, pred, work, n_steps)
+    for j in range(gt.nodes.size):
+        if gt.nodes[j].mate != NO_VERTEX:
+            record_matched_steps(j, gt, work, n_steps)
+
+
+@inner
+def _leave(i, pred, gt, work, step):
+    """Take predicted vertex i out of the map at a step, and return its mate, or NO_VERTEX.
+
+    The mate becomes free. The steps at which both were matched are recorded.
+    """
+    mate = pred.nodes[i].mate
+    pred.nodes[i].dual = _DUAL_OUTSIDE_MAP
+    if mate != NO_VERTEX:
+        record_matched_steps(i, pred, work, step)
+        record_matched_steps(mate, gt, work, step)
+        pred.nodes[i].mate = gt.nodes[mate].mate = NO_VERTEX
+    return mate

@@ -96,11 +96,11 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     tile_masks = graph.tile_mask(allowed)  # the allowed offsets as bits, for finding edges
     # `salt` selects the random numbers of the ties
     geometry = graph.geometry_of(first.shape, tile_masks, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
-    # Only the vertices of `first` search for edges, so one array (arena) for edges is enough. There
-    # are 0 words for the thresholds at which a vertex is matched, as there is no threshold
+    # Only the vertices of `first` search for edges, so one array (arena) for edges is enough
     arena = graph.new_arena(n, second_pixel.size, gain.size)
-    side = graph.new_side(vertices, 0, graph.PRED_FACTOR, arena, 0, extra_weight=-first_cost)
-    opposite = graph.new_side(vertices, 1, graph.GT_FACTOR, arena, 0, extra_weight=-second_cost)
+    no_bits = np.zeros((vertices.pixel.size, 0), np.uint64)  # as there are no thresholds
+    side = graph.new_side(vertices, 0, graph.PRED_TIE_FACTOR, arena, no_bits, -first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT_TIE_FACTOR, arena, no_bits, -second_cost)
     work = graph.new_work(second_pixel.size, n_steps=0)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, second_pixel)

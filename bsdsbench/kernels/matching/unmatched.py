@@ -109,13 +109,11 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     gt_pixel = truth.vertices.pixel  # flat indices of the annotated pixels, annotator by annotator
     # From the lowest threshold to the highest, if this is likely to be faster
     backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
-    steps = matching.steps_within_reach(changes, truth, lowest_first=backwards)
-    # Fill `matched_gt`, the number of matched annotated pixels at each threshold, and `gt_bits`,
-    # the thresholds at which each one is matched. For the K predicted pixels within r, `pred` gets
-    # flat indices `pixel` (K,), and `matched_bits` (K, words), the thresholds of their matches
-    matched_gt = np.zeros(n_steps, np.int64)
-    gt_bits = np.zeros((gt_pixel.size, words), np.uint64)
-    pred = matching.match_all(steps, truth, np.arange(truth.n_annotators), matched_gt, gt_bits)
+    predicted = matching.steps_within_reach(changes, truth, lowest_first=backwards)
+    # For the K predicted pixels within r, `pred` has flat indices `pixel` (K,) and the thresholds
+    # at which they are matched, `matched_bits` (K, words). `gt_bits` are those of the annotated
+    # pixels, and `matched_gt` their number at each threshold
+    pred, gt_bits, matched_gt = matching.match_all(predicted, truth)
 
     # Fill `false_bits`, at first with the thresholds at which each predicted pixel is on, in row
     # row_of[y, x] for pixel (y, x); and `n_within`, the number of pixels on within r and within 2r
