@@ -363,15 +363,13 @@ def _match(steps, pred, gt, geometry, work, matched_gt):
         matched_gt[step] += n_matched
         n_freed = _ZERO
     # Record since when the vertices that have a mate at the end are matched
-    for i in range(pred.nodes.size):
-        if pred.nodes[i].mate != NO_VERTEX:
-            record_matched_steps(i, pred, work, n_steps)
-    for j in range(gt.nodes.size):
-        if gt.nodes[j].mate != NO_VERTEX:
-            record_matched_steps(j, gt, work, n_steps)
+    for side in (pred, gt):
+        for i in range(side.nodes.size):
+            if side.nodes[i].mate != NO_VERTEX:
+                record_matched_steps(i, side, work, n_steps)
 
 
-@inner
+@kernel(inline="always", _nrt=False)
 def _leave(i, pred, gt, work, step):
     """Take predicted vertex i out of the map at a step, and return its mate, or NO_VERTEX.
 

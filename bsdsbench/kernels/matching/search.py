@@ -200,7 +200,7 @@ def _remove_from_queue(place, n, queue, dist, index):
     return n
 
 
-@inner
+@kernel(inline="always", _nrt=False)
 def _flip(path_end, side, opposite, work, step):
     """Exchange the matched and the unmatched edges of a path, and return the number of new pairs.
 
