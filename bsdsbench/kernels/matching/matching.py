@@ -21,7 +21,7 @@ import numpy as np
 
 from bsdsbench.kernels.arrays import I8, U4, U8, Bool, MapChanges
 from bsdsbench.kernels.bits import ONE, count_set_bits, pack, unpack
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import graph
 from bsdsbench.kernels.matching.graph import (
     NO_VERTEX,
