@@ -288,10 +288,10 @@ class Protocol:
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
             return
-        preset = _unnamed_preset(plain_name)  # it is named "preset", which this check accepts
+        preset = _unnamed_preset(plain_name)  # a copy with another name
         changed = {n for n in self.names() if getattr(self, n) != getattr(preset, n)}
         changed -= {*NOT_OF_PRESETS}
-        # The first tolerance is that of the preset, in the same unit (max_dist_px overrides)
+        # Further tolerances are no difference. The unit is the same if max_dist_px, in pixels, is
         if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
             changed.discard("max_dist")
         if changed and self.name == plain_name:
@@ -361,11 +361,12 @@ class Protocol:
         A key that is not a field but has a table as its value is the name of a metric, and the
         table has its options, such as {"saliency": {"beta2": 1}}.
 
-        Without "base", the field "name" may still be that of a preset, such as "bsds500". If the
-        mapping has all fields that the preset's file has, it is a complete protocol. Its values may
-        differ, and it is then called a changed preset, "bsds500*". If some fields are absent, their
-        defaults could be mistaken for the preset's values, so no value may differ. Raises
-        ProtocolError if a field is unknown, or if a value is wrong or may not differ.
+        Without "base", the name may still be that of a preset, such as "bsds500". A mapping with
+        all keys of the preset's file is a complete protocol; if its values differ, it is named
+        "bsds500*", a changed preset. If keys are absent, no value may differ, because their
+        defaults could be mistaken for the preset's values.
+
+        Raises ProtocolError if a field is unknown, or if a value is wrong or may not differ.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -379,11 +380,8 @@ class Protocol:
         if fields.get("name") in preset_names():
             keys_in_file = read_packaged_toml(f"presets/{fields['name']}.toml").keys()
             # The keys of a file are fields and, for sections of options, metrics
-            is_complete = keys_in_file <= fields.keys() | fields["options"].keys()
-            if is_complete:
-                # The constructor (`__attrs_post_init__`) refuses other values than the preset's
-                # under its name, but not with a star, which it removes if no value differs
-                fields["name"] += "*"
+            if keys_in_file <= fields.keys() | fields["options"].keys():
+                fields["name"] += "*"  # the constructor removes it if no value differs
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
@@ -420,8 +418,7 @@ class Protocol:
         plain_name = self.name.removesuffix("*")
         starred = f"{plain_name}*"
         if plain_name in preset_names():
-            # `__attrs_post_init__`, called by `evolve`, refuses other values than the preset's
-            # under its name, but not with a star, which it removes if no value differs
+            # With a star, the constructor accepts changes. It removes the star if nothing differs
             return evolve(self, **changes, name=starred)
         copy = evolve(self, **changes)
         return copy if copy == self else evolve(copy, name=starred)

@@ -133,35 +133,28 @@ class Signature:
     def texts(self) -> dict[str, str]:
         """Return the settings that the line includes, as {key: text}, such as {"tol": ".0075d"}.
 
-        Words (KEY:TEXT in the line) come first. A word is left out if no score depends on its
-        protocol fields, if its text is "", or if its text and the preset's are `Word.omit_if`.
-
-        Settings without a word follow under their names, such as {"depth.crop": "1"}. They are the
-        options in `named`, which are always written, and settings that differ from the preset and
-        affect a score. There are none if the protocol is not known (`stated` is False).
+        Words (KEY:TEXT in the line) come first. Settings without a word follow under their names,
+        such as {"depth.crop": "1"}, if the protocol is known (`stated`).
         """
         preset = _base_of(self.protocol)  # the preset with the protocol's name, or bsds500
-        all_texts = self._all_texts()
-        preset_texts = _protocol_texts(preset)
+        all_texts, preset_texts = self._all_texts(), _protocol_texts(preset)
         texts = {}
         for key, word in WORDS.items():
             text = all_texts.get(key)
-            is_unused = word.fields and self.unused.issuperset(word.fields)
-            is_omitted = text == word.omit_if == preset_texts.get(key)
-            if text and not is_unused and not is_omitted:
+            is_unused = word.fields and self.unused.issuperset(word.fields)  # no score needs it
+            # "op" and some others are left out if they have the usual text, as the preset has
+            is_usual = text == word.omit_if == preset_texts.get(key)
+            if text and not is_unused and not is_usual:
                 texts[key] = text
         if not self.protocol.stated:
             return texts
         texts |= self.named
-        # Names without an entry: fields that a word encodes, and fields and metrics without effect
-        skipped = self.unused | FIELDS_IN_WORDS
-        if self.protocol.max_dist_px is not None:
-            # The word "tol" has max_dist_px, which overrides max_dist. A changed max_dist gets an
-            # entry of its own, so that `parse` restores it
-            skipped -= {"max_dist"}
         for name, (value, _) in self.protocol.changed(preset).items():
-            metric = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
-            if not {name, metric} & skipped:
+            names = {name, _owner_of(name)}  # {"depth.crop", "depth"}
+            # If max_dist_px is set, the word "tol" has this in place of max_dist, which it
+            # overrides. `parse` restores a changed max_dist from an entry of its own
+            is_overridden = name == "max_dist" and self.protocol.max_dist_px is not None
+            if is_overridden or not (names & self.unused or names & FIELDS_IN_WORDS):
                 texts[name] = _format_value(value)
         return texts
 
@@ -175,14 +168,9 @@ class Signature:
         """Parse a line that `str` wrote: "bsdsbench VERSION|SET:N/M|WORD|WORD...".
 
         A WORD is KEY:TEXT with a key of words.toml, such as "ann:all"; "thin" or "unthinned"; or
-        FIELD=VALUE for a setting without a key, such as "depth.crop=1". If a word is missing:
-
-        - A word for fields of the protocol, such as "tol", is missing in two cases. Those with a
-          text `Word.omit_if`, such as "op", are left out if the preset has this text. Others are
-          left out if no score depends on their fields, which are therefore added to `unused`. In
-          both cases, the fields have the values of the preset.
-        - A word for the run, such as "gt": the attribute of this name is UNKNOWN, or "" for valid,
-          maps and ms, which only some runs have.
+        FIELD=VALUE for a setting without a key, such as "depth.crop=1". Missing words for the run
+        are UNKNOWN, or "" for valid, maps and ms, which only some runs have. Fields of the protocol
+        without a word have the values of the preset.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -206,26 +194,19 @@ class Signature:
                 texts[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
-        changes: dict[str, Any] = {}  # relative to the preset that the word "proto" names
-        try:
-            for key, text in texts.items():
-                if key not in _RUN_KEYS:
-                    changes |= _parse_text(key, text)  # such as {"thin": True}
-            # Unknown texts name the protocol "unstated", of which only the thresholds are known
-            if texts.get("thr") == UNKNOWN:
-                changes["name"] = UNSTATED_GRID  # not even the thresholds
-            changes |= parse_overrides(settings)
-            preset = str(changes.pop("base", _BASE))  # the word "proto" gives the "base"
-            protocol = Protocol.preset(preset).replace(**changes)
-        except ProtocolError as error:
-            raise ProtocolError(f"signature: {error}") from None
+        protocol = _parse_protocol(texts, settings)
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in _RUN_KEYS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
-        absent = [word for key, word in WORDS.items() if key not in texts and not word.omit_if]
-        unused = {name for word in absent for name in word.fields}
-        # "tol" and "match" have the same fields, which are used if either word is there
-        unused -= {name for key in texts for name in WORDS[key].fields}
-        return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
+        # `str` leaves out a word if no score needs its fields or, with `omit_if`, if its text is
+        # the usual one. "tol" and "match" have the same fields, and either word shows their use
+        used, not_shown = set[str](), set[str]()
+        for key, definition in WORDS.items():
+            if key in texts:
+                used.update(definition.fields)
+            elif not definition.omit_if:
+                not_shown.update(definition.fields)
+        unused = frozenset(not_shown - used)
+        return cls(protocol, version=version, unused=unused, **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
         """Return the differences between two signatures.
@@ -234,10 +215,8 @@ class Signature:
         options. Texts that are unknown in either signature are not compared, nor is the word
         "maps", since reused maps do not affect scores.
 
-        A difference has the severity of its word (`Word.severity`), or FORBIDS if the setting has
-        no word. It is IGNORED if no score of one of the runs depends on the setting. If only
-        additional tolerances differ and the first is the same, it is SAID, a note beside the
-        comparison, instead of FORBIDS, which prevents it.
+        A difference has the severity of its word, or FORBIDS (scores are not comparable) if the
+        setting has no word. It is IGNORED if no score of one of the runs depends on the setting.
         """
         unused = self.unused | other.unused  # names of protocol fields, and of metrics
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -250,19 +229,20 @@ class Signature:
                 continue
             is_unused = word.fields and unused.issuperset(word.fields)
             severity = Severity.IGNORED if is_unused else word.severity
-            # Several tolerances are separated by commas, and the main scores are at the first
+            # Several tolerances are separated by commas. The main scores are at the first, so that
+            # a difference in others is only noted
             same_first = our_text.partition(",")[0] == their_text.partition(",")[0]
             if key == "tol" and same_first and severity is Severity.FORBIDS:
                 severity = Severity.SAID
-            name = _field_name(key, word)
+            name = _field_name(key, word)  # such as "max_dist", the first field in "tol"
             differences.append(Difference(name, our_text, their_text, severity, word.cost))
         if not (self.protocol.stated and other.protocol.stated):
             return differences  # official result files do not state all settings
         for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():
-            metric = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
-            if {name, metric} & FIELDS_IN_WORDS:  # compared above; "nms_params.radius" is in "nms"
+            names = {name, _owner_of(name)}
+            if names & FIELDS_IN_WORDS:  # compared above, as "nms_params.radius" in the word "nms"
                 continue
-            severity = Severity.IGNORED if {name, metric} & unused else Severity.FORBIDS
+            severity = Severity.IGNORED if names & unused else Severity.FORBIDS
             our_text, their_text = _format_value(our_value), _format_value(their_value)
             differences.append(Difference(name, our_text, their_text, severity))
         return differences
@@ -270,28 +250,25 @@ class Signature:
     def decode(self) -> list[tuple[str, str]]:
         """Return pairs of a word and its meaning, such as ("ann:all", "All annotators count.").
 
-        Each key of a word has a sentence in words.toml (`Word.meaning`), with {value} for the text
-        and {words} for a phrase. The phrase is that of the image set, of the rule for AP or ODS, or
-        of the text in words.toml (`Word.names`); otherwise, the caption of the protocol field.
+        A word has a sentence in words.toml (`Word.meaning`), with {value} for its text and {words}
+        for a phrase that explains the text.
         """
         meanings = [f"Computed with version {self.version} of bsdsbench."]
         caption_of = captions(self.protocol)  # protocol field -> its value in words
-        phrases = {"set": self._images()}  # key -> phrase
-        phrases["ap"] = AP_RULES[self.protocol.ap_rule]
-        phrases["ods"] = ODS_RULES[self.protocol.ods_rule]
+        rules = {"ap": AP_RULES[self.protocol.ap_rule], "ods": ODS_RULES[self.protocol.ods_rule]}
+        phrases = {"set": self._images(), **rules}  # key -> phrase
         for key, text in self.texts().items():
-            if key in self.named:  # a metric option that appears in the line even at its default
+            word = WORDS.get(key)
+            if key in self.named:  # a metric option; its text is JSON
                 meaning = f"The option {key} is {json.loads(text)}."
-            elif key not in WORDS:  # another setting, such as "depth.crop"
+            elif word is None:  # another setting without a word, such as "depth.crop"
                 meaning = f"A setting that differs from the preset: {key}={text}."
             elif text == UNKNOWN:
-                meaning = f"Not known: {WORDS[key].title}."
+                meaning = f"Not known: {word.title}."
             else:
-                word = WORDS[key]
-                phrase = phrases.get(key, word.names.get(text))
-                if phrase is None and word.fields:
-                    phrase = caption_of.get(word.fields[0])
-                meaning = word.meaning.format(value=text, words=phrase or text)
+                caption = caption_of.get(word.fields[0]) if word.fields else None
+                phrase = phrases.get(key) or word.names.get(text) or caption or text
+                meaning = word.meaning.format(value=text, words=phrase)
             meanings.append(meaning[0].upper() + meaning[1:])
         # `words` also begins with the version, followed by the entries of `texts`
         return list(zip(self.words(), meanings, strict=True))
@@ -315,20 +292,20 @@ class Signature:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
         It states the version, the images, "against all annotators" if all of them count, and the
-        name of the protocol. In parentheses follow, in words, the settings of the protocol that the
-        signature line includes. Words about the run ("gt:fa866d15") are not among them, except for
-        the matching rule ("match:1to1"), which is described together with the tolerance ("tol").
+        name of the protocol. In parentheses follow its settings that the signature line includes,
+        and the matching rule, in words.
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
         for key, text in self.texts().items():  # the entries of the line, such as {"tol": ".0075d"}
+            word = WORDS.get(key)
             if key == "tol":
                 matching = WORDS["match"].names.get(self.match, self.match)  # such as "one to one"
                 phrases.append(f"matching {matching} with {caption_of['max_dist']}")
-            elif key not in WORDS:  # a setting without a word, such as a metric option
+            elif word is None:  # a setting without a word, such as a metric option
                 phrases.append(f"{key}={text}")
-            elif key != "match" and WORDS[key].fields:  # a word for the protocol
-                phrases.append(caption_of.get(WORDS[key].fields[0], text))
+            elif word.fields and key != "match":  # the others describe the run, as "gt:fa866d15"
+                phrases.append(caption_of.get(word.fields[0], text))
         annotators = " against all annotators" if self.ann == "all" else ""
         settings = f" ({'; '.join(phrases)})" if phrases else ""
         scope = f"on {self._images()}{annotators}, by the protocol {self.protocol.name}{settings}"
@@ -399,6 +376,11 @@ def _base_of(protocol: Protocol) -> Protocol:
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
+def _owner_of(name: str) -> str:
+    """Return what a setting is part of: "depth" for the metric option "depth.crop", else `name`."""
+    return name.rpartition(".")[0] or name
+
+
 def _format_value(value: object) -> str:
     """Write the value of a setting as JSON, except that None is none and DEFAULT is default.
 
@@ -414,10 +396,10 @@ def _format_value(value: object) -> str:
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     """Return the signature words of a protocol's fields, as {key: text}: {"tol": ".0075d", ...}.
 
-    The text of "proto" is "" for version 1 of bsds500, which lines mean if they name no preset. A
-    protocol whose fields are not known (`stated` is False), as for results of other programs, has
-    the text UNKNOWN for each word, except for "thr" if its thresholds are known. "proto", and words
-    that may be left out (`Word.omit_if`) such as "op", are then absent.
+    The text of "proto" is "" for version 1 of bsds500, which lines mean if they name no preset. If
+    the settings are unknown (`stated` is False), as for results of other programs, the texts are
+    UNKNOWN. "thr" is not, if the thresholds are known, and words like "op", which are often left
+    out (`Word.omit_if`), are absent.
     """
     base = _base_of(protocol)  # the preset of the protocol's name, or bsds500
     preset = f"{base.name}.{base.version}"  # such as "bsds500.1"
@@ -455,6 +437,27 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
         return f"{values[0]}..{values[-1]}/{count}"
     return "at " + ",".join(map(number_text, values))
+
+
+def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
+    """Return the protocol that a signature line describes by its words and its other settings.
+
+    `texts` are the words as {key: text}, such as {"tol": ".0075d"}, and `settings` have the form
+    FIELD=VALUE. Both change the preset that the word "proto" names, or else bsds500.
+    """
+    changes: dict[str, Any] = {}  # field -> value
+    try:
+        for key, text in texts.items():
+            if key not in _RUN_KEYS:
+                changes |= _parse_text(key, text)
+        # Any unknown text names the protocol "unstated", of which only the thresholds are known
+        if texts.get("thr") == UNKNOWN:
+            changes["name"] = UNSTATED_GRID  # not even the thresholds
+        changes |= parse_overrides(settings)
+        preset = str(changes.pop("base", _BASE))  # the word "proto" gives the "base"
+        return Protocol.preset(preset).replace(**changes)
+    except ProtocolError as error:
+        raise ProtocolError(f"signature: {error}") from None
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
