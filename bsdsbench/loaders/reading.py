@@ -4,8 +4,8 @@ The predictions and the ground truth of a run are each read under a `ReadOptions
 set, mask values must have a single conventional meaning (see `binarise`). A mask with a third value
 (void or gray?) is rejected, unless an option decides or other files of the set are clearly gray.
 
-Each image is read on its own. What its values reveal about their encoding is stored in its record
-as `Evidence`, and `check_all_values` checks the evidence of all images once the set is complete.
+Each image is read on its own. What its values reveal about their encoding is its `Evidence`, which
+`check_all_values` checks for all images once the set is complete.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from bsdsbench.loaders.labels import (
     VOID_EVIDENCE,
     WHITE_FOR_CLASSES,
     distinct_values,
+    scale_flags,
     third_values,
     train_id_options,
     void_levels,
+    white_of,
 )
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.scores.counts import Evidence, ImageRecord, Values
@@ -93,34 +95,28 @@ class ReadOptions:
     def mask(
         self, values: Map, what: str = "mask", file: str = "", is_logical: bool = False
     ) -> MaskRead:
-        """Binarise a map, (H, W), according to these options.
+        """Binarise a map, (H, W): True at the object or the boundaries, False at void pixels.
 
-        1. Set void pixels to 0, except in a binary prediction: there, 255 is the object, even if
-           255 is void in the ground truth.
-        2. If `normalised`, divide by the maximum.
-        3. Threshold at `cut`, or at one half if `cut` is None (see `binarise`).
-        4. If `inverted`, invert the mask.
-        5. Set void pixels to False.
+        Void pixels are set to 0. The map is divided by its maximum if `normalised`, thresholded at
+        `cut` (None: one half, see `binarise`), and inverted if `inverted`.
 
-        A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
-        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, because the file
-        states that 0 and 1 are truth values (BSDS), a binary map is True where nonzero, whatever
-        the `cut`. `what` names the map in errors, and `file` is its file name, or "". Raises
-        DataError if its values are ambiguous, with the options that would resolve the ambiguity.
+        - is_logical: True if the file states that 0 and 1 are truth values (BSDS). A binary map is
+          then True where nonzero, whatever the `cut`.
+        - what, file: the name of the map in errors, and of its file, or ""
+
+        Raises DataError, with the options that would help, if the values are ambiguous, or if
+        boundaries are neither binary (0 and one of 1, 255 and 65535) nor thresholded at a `cut`.
         """
-        valid = None
-        is_prediction = not self.truth
-        if self.void and values.dtype != bool and not (is_prediction and is_binary(values)):
-            # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
-            dtype = values.dtype if values.dtype.kind == "f" else None
-            valid = ~np.isin(values, np.array(self.void, dtype))
-            values = np.where(valid, values, values.dtype.type(0))
+        valid = self._find_valid(values) if self.void else None
+        if valid is not None:
+            values = values.copy()
+            values[~valid] = 0
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
-        binary = is_binary(values)
+        binary = is_binary(values)  # only 0 and one of 1, 255 and 65535
         # `distinct_values` returns () for more than 5 values, among which may be noise of JPEG
         if self.truth and self.cut is not None and not distinct_values(values):
-            refuse_jpeg_noise(values, _white_of(values), self.cut, what)
+            refuse_jpeg_noise(values, white_of(values), self.cut, what)
         try:
             if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
                 levels = _listed(distinct_values(values))
@@ -143,68 +139,62 @@ class ReadOptions:
             return MaskRead(mask, None, evidence)
         if not values.any() and not valid.all():  # nothing but void
             evidence = evidence | VOID_EVIDENCE
+        # Void pixels of a prediction are only no object; those of the truth are not scored
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
-    def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
-        """Return the flags of an (H, W) mask by which `problems` checks the scale of a whole set.
+    def _find_valid(self, values: Map) -> Bool | None:
+        """Return where a map (H, W) has no void value, or None if it cannot have any."""
+        # In a binary prediction, 255 is the object, even if it is void in the ground truth
+        if values.dtype == bool or (not self.truth and is_binary(values)):
+            return None
+        # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
+        dtype = values.dtype if values.dtype.kind == "f" else None
+        return ~np.isin(values, np.array(self.void, dtype))
 
-        The scale is the value of white. It is known only from all masks together: if one goes up to
-        1, and another one up to 255, the first may be a mask or almost black.
+    def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
+        """Return flags of an (H, W) mask that show the scale of its values, such as 0 to 255.
+
+        The scale is known only from all masks together (`problems`): if one goes up to 1, and
+        another up to 255, the first may be a mask of 0 and 1, or almost black.
 
         - FAINT: no value reaches the threshold, or a prediction is empty. STRONG: otherwise
-        - UNIT: only 0 and 1, stored in 8 or 16 bits. WHITE: only 0 and one of 255 and 65535
         - FEW: a third value may mean void; the distinct values are returned as `levels`
-        - GRAY: more than two values, none of which may mean void
+        - UNIT, WHITE, GRAY: without a `cut` only, see `scale_flags`
 
-        UNIT, WHITE and GRAY are used without a `cut` only.
-        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
-        or "".
+        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name.
         """
         top = values.max(initial=0)
         flags = Values.NOTHING
-        # Whether a prediction is empty. That of float predictions depends on the threshold, below
-        if not self.truth and (values.dtype.kind != "f" or not top):
-            is_empty = not (top or self.inverted)  # an inverted map of zeros is object everywhere
-            flags = Values.FAINT if is_empty else Values.STRONG
         if values.dtype == bool or not top:  # bools and zeros have no scale
+            if not self.truth:  # an inverted map of zeros is object everywhere
+                flags = Values.STRONG if top or self.inverted else Values.FAINT
             return Evidence(flags, maps=1, file=file)
-        white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
+        if not self.truth and values.dtype.kind != "f":  # integers other than 0 are not empty
+            flags = Values.STRONG
         # A third value means something only if a program wrote it: division and JPEG create others
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
         may_have_third = is_as_drawn and not binary and not cut_decides
         levels = third_values(values) if may_have_third else ()
-        flags |= Values.FEW if levels else Values.NOTHING
-        if self.cut is not None and white:
+        if levels:
+            flags |= Values.FEW
+        white = white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
+        if self.cut is None:
+            flags |= scale_flags(values, binary, levels)
+        elif white:
             # A mask of 0 and 255 is object where nonzero, in 16 bits too (see `binarise`)
             reaches_cut = top >= self.cut * white or (binary and top > 1)
             flags |= Values.STRONG if reaches_cut else Values.FAINT
-        if self.cut is not None:
-            return Evidence(flags, levels, maps=1, file=file)
-        if binary and white > 1:  # 8 or 16 bits: 1 may also be a gray level, almost black
-            flags |= Values.UNIT if top == 1 else Values.WHITE
-        elif binary:  # floats and wide integers, in which 1 is the object
-            flags |= Values.STRONG
-        else:
-            if not levels and len(distinct_values(values)) != 2:
-                flags |= Values.GRAY
-            if white == 1:  # floats
-                flags |= Values.STRONG if top > 0.5 else Values.FAINT
         return Evidence(flags, levels, maps=1, file=file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield advice for an ambiguous map: one option for each meaning that its values may have.
 
-        - One or two values between 0 and white may be void, if the metric has an option for void.
-        - Integers may be numbers of objects or labels of classes, if a mask is expected, and region
-          or class labels, if boundaries are expected.
-        - Values may be gray levels. Predictions are then to be normalised, and ground truth is to
-          be thresholded at one half, if any value reaches half of white.
-
-        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
+        Values between 0 and white may be void, and integers numbers of objects, or labels of
+        classes or regions; see `_gray_fixes` for gray. `levels` are the distinct values of the map
+        `values`, or () if there are more than LEVELS.
         """
-        top = float(values.max(initial=0))
         are_integers = values.dtype.kind in "iu"
         void = void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
@@ -216,103 +206,106 @@ class ReadOptions:
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
-        if not self.truth and (values.min(initial=0) < 0 or 1 < top <= 1.25):
-            yield from advice_on_range(float(values.min()), top)
-        elif not self.truth and np.isfinite(top):
-            # Many values in 8 or 16 bits are gray, of which none exceeds half of white (`binarise`)
-            if not levels and (white := _white_of(values)) > 1:
-                yield Setting("normalise", True, "if the maximum of each map is white")
-                half = white * 128 // 255  # 128 in uint8, 32896 in uint16
-                yield f"save map > {half}, which is empty here, if {white} is white"
-            else:  # floats, or a few levels, which may also be labels
-                yield Setting("normalise", True, "if these are gray levels")
-        elif 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
-            yield Setting("gt_threshold", 0.5, "if these are gray levels")
+        yield from self._gray_fixes(levels, values)
         if self.kind is Kind.BOUNDARIES and are_integers:
             yield Setting("gt_kind", "labels", "if these are region labels")
             yield "--metrics contour if these are class labels"
 
+    def _gray_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
+        """Yield advice for the case that the values of a map are gray levels (see `suggest_fixes`).
+
+        Ground truth is to be thresholded at one half, if any value reaches half of white, and a
+        prediction is to be normalised.
+        """
+        top = float(values.max(initial=0))
+        if self.truth:
+            if 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
+                yield Setting("gt_threshold", 0.5, "if these are gray levels")
+        elif values.min(initial=0) < 0 or 1 < top <= 1.25:  # a resize or a network goes so far
+            yield from advice_on_range(float(values.min()), top)
+        elif not levels and (white := white_of(values)) > 1:
+            # `binarise` refuses many values in 8 or 16 bits only if none exceeds half of white
+            yield Setting("normalise", True, "if the maximum of each map is white")
+            half = white * 128 // 255  # 128 in uint8, 32896 in uint16
+            yield f"save map > {half}, which is empty here, if {white} is white"
+        elif np.isfinite(top):  # floats, or a few levels, which may also be labels
+            yield Setting("normalise", True, "if these are gray levels")
+
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        images: the `Evidence` of each ground truth if `self.truth` is True, otherwise of each
-            prediction: flags of its values before thresholding, which the comments below explain,
-            and `levels`, its distinct values or its object number.
-        others: the evidence of the other side.
-
-        A flag of one image counts for the set, as all files of a set are written alike. A problem
-        names one file as an example.
+        `images` has the `Evidence` of each image on this side: flags of its values, and `levels`,
+        its distinct values or its object number. `others` has that of the other side. A flag of one
+        image counts for the set, as all files of a set are written alike. A problem names the first
+        file with the flag.
         """
-        side, flags = SIDE_NAMES[self.truth], _all_flags(images)  # flags that some image has
+        flags = _all_flags(images)  # flags that some image has
+        if flags & (Values.FEW | Values.UNIT | Values.FAINT):
+            yield from self._scale_problems(images, flags)
+        has_always = f"{SIDE_NAMES[self.truth]}, like all others, has"
+        # WHITE_LABELS: a label map holds only 0 and 255, as masks do. LABELS: one has other labels
+        if flags & Values.WHITE_LABELS and not flags & Values.LABELS:
+            file = _first_with(Values.WHITE_LABELS, images).file
+            yield Problem(file, f"{has_always} {WHITE_FOR_CLASSES}")
+        # VOID_ALONE: a map has void pixels and no object, so the void value may be the object
+        if len(images) > 1 and flags == Values.VOID_ALONE and not _object_numbers(images):
+            fix = Setting(self.void_option, -1, "if it is the object")
+            file = _first_with(Values.VOID_ALONE, images).file
+            yield Problem(file, f"{has_always} only void", "an object", (fix,))
+        # PIECES: the objects of a map have one number, but form several connected components. If
+        # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
+        if flags & Values.PIECES and len(_object_numbers(images)) == 1:
+            are_others_numbered = bool(_all_flags(others) & Values.NUMBERS)
+            example = _first_with(Values.PIECES, images)
+            yield self._unnumbered_problem(example, are_others_numbered)
+        # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
+        # be a label id (7, 8, 11 .. 33)
+        if flags & Values.TRAIN_IDS and not flags & Values.LABEL_IDS:
+            file, fix = _first_with(Values.TRAIN_IDS, images).file, train_id_options(self.metric)
+            yield Problem(file, f"{has_always} train ids (0, 1, ..)", "label ids", (fix,))
 
-        def first_with(wanted: Values) -> Evidence:
-            """Return the evidence of the alphabetically first file with any of the wanted flags."""
-            return min((e for e in images if e.values & wanted), key=attrgetter("file"))
-
+    def _scale_problems(self, images: Sequence[Evidence], flags: Values) -> Iterator[Problem]:
+        """Yield the problems of masks whose white is unknown; `flags` are those of all `images`."""
+        side = SIDE_NAMES[self.truth]
+        gray_fix = Setting("gt_threshold", 0.5, "if these are gray levels")
         # FEW: a mask has a third value, void or gray. GRAY: a mask has many values, so it is gray
         if flags & Values.FEW and not flags & Values.GRAY:
-            example = first_with(Values.FEW)
+            example = _first_with(Values.FEW, images)
             has = f"{side} has the values {_listed(example.levels)}"
             # The map is no longer in memory, but its distinct values suffice for advice
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "two values, or gray levels", fixes)
         # UNIT: a mask of 8 or 16 bits goes up to 1. WHITE or GRAY: one goes up to white
         elif flags & Values.UNIT and flags & (Values.WHITE | Values.GRAY):
-            white_file = first_with(Values.WHITE | Values.GRAY).file
+            white_file = _first_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix: Fix = "save gray maps as masks, map > 128"
-            if self.truth:
-                fix = Setting("gt_threshold", 0.5, "if these are gray levels")
-            yield Problem(first_with(Values.UNIT).file, has, "the same scale in all files", (fix,))
+            fix: Fix = gray_fix if self.truth else "save gray maps as masks, map > 128"
+            file = _first_with(Values.UNIT, images).file
+            yield Problem(file, has, "the same scale in all files", (fix,))
         # FAINT: no value of a mask reaches the threshold. STRONG: some value does
         if self.truth and flags & Values.FAINT and not flags & Values.STRONG:
-            yield self._faint_truth_problem(first_with(Values.FAINT).file, flags)
-        side = f"{side}, like all others, has"
-        # WHITE_LABELS: a label map holds only 0 and 255, as masks do. LABELS: one has other labels
-        if flags & Values.WHITE_LABELS and not flags & Values.LABELS:
-            yield Problem(first_with(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
-        # VOID_ALONE: a map has void pixels and no object, so the void value may be the object
-        if len(images) > 1 and flags == Values.VOID_ALONE and not _object_numbers(images):
-            fix = Setting(self.void_option, -1, "if it is the object")
-            yield Problem(first_with(flags).file, f"{side} only void", "an object", (fix,))
-        # PIECES: the objects of a map have one number, but form several connected components. If
-        # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
-        if flags & Values.PIECES and len(_object_numbers(images)) == 1:
-            are_others_numbered = bool(_all_flags(others) & Values.NUMBERS)
-            yield self._unnumbered_problem(first_with(Values.PIECES), are_others_numbered)
-        # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
-        # be a label id (7, 8, 11 .. 33)
-        if flags & Values.TRAIN_IDS and not flags & Values.LABEL_IDS:
-            file, fix = first_with(Values.TRAIN_IDS).file, train_id_options(self.metric)
-            yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
-
-    def _faint_truth_problem(self, file: str, flags: Values) -> Problem:
-        """Return the problem that no value of the ground truth reaches the threshold.
-
-        `file` is an example, and `flags` are those of the set. Masks of 0 and 255 (WHITE) are
-        neither FAINT nor STRONG. If there are some, the message does not speak of all others.
-        """
-        limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
-        and_all = "" if flags & Values.WHITE else ", and of all others,"
-        has = f"all values of {SIDE_NAMES[True]}{and_all} are {limit}"
-        fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-        expected = "values up to white (255, 65535 or 1.0)"
-        return Problem(file, has, expected, () if self.cut is None else (fix,))
+            limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
+            # Masks of 0 and 255 (WHITE) are neither FAINT nor STRONG, so that not all are faint
+            and_all = "" if flags & Values.WHITE else ", and of all others,"
+            has = f"all values of {side}{and_all} are {limit}"
+            unset = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
+            file = _first_with(Values.FAINT, images).file
+            expected = "values up to white (255, 65535 or 1.0)"
+            yield Problem(file, has, expected, () if self.cut is None else (unset,))
 
     def _unnumbered_problem(self, example: Evidence, are_others_numbered: bool) -> Problem:
         """Return the problem that all objects of one side have the same number, as in a mask.
 
-        Its fixes are to number the connected components of this side, and to take them as one
-        object. `are_others_numbered` is True if the other side needs no numbering.
+        Its fixes are to number the connected components, only those of this side if
+        `are_others_numbered` is True, and to take them as one object.
         """
-        side, option = SIDE_NAMES[self.truth], f"{self.metric}.components"
-        beside: tuple[Setting, ...] = ()  # the option that limits numbering to this side
-        if are_others_numbered:
-            beside = (Setting(f"{option}_of", "truth" if self.truth else "predictions"),)
+        option = f"{self.metric}.components"
+        only_here = Setting(f"{option}_of", "truth" if self.truth else "predictions")
+        beside = (only_here,) if are_others_numbered else ()
         fix = Setting(option, 8, "to number them", beside)  # 8: diagonal neighbours are connected
         fixes = (fix, Setting(option, 0, "to take them as one object"))
-        number = _listed(example.levels)
-        has = f"{side}, like all others, has one number, {number}, for several pieces"
+        one_number = f"like all others, has one number, {_listed(example.levels)}"
+        has = f"{SIDE_NAMES[self.truth]}, {one_number}, for several pieces"
         return Problem(example.file, has, "a number for each instance", fixes)
 
     def describe(
@@ -320,9 +313,8 @@ class ReadOptions:
     ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators per image".
 
-        `images` has the `Evidence` of each image (at least one): flags of its values, and `maps`,
-        its number of annotators. `layout` is the number of files per image. `forms` are the storage
-        formats of the predictions, such as "soft8" for uint8; only soft maps need them.
+        `images` has the `Evidence` of each image (at least one), `layout` the number of files for
+        an image. `forms` are the storage formats of soft predictions, such as "soft8" for uint8.
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
@@ -364,6 +356,11 @@ def _all_flags(images: Sequence[Evidence]) -> Values:
     return reduce(or_, map(attrgetter("values"), images), Values.NOTHING)
 
 
+def _first_with(flags: Values, images: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of the alphabetically first file with any of the flags."""
+    return min((e for e in images if e.values & flags), key=attrgetter("file"))
+
+
 def _object_numbers(images: Sequence[Evidence]) -> set[float]:
     """Return the numbers of the objects in a set, or an empty set if some image has several.
 
@@ -383,9 +380,8 @@ class Readings(NamedTuple):
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
         """Check that the values in the files of a set have one meaning.
 
-        `records` has the record of each image, with the evidence of its prediction and of its
-        ground truth: flags of their values. A soft map that is almost 0, or an empty mask, is
-        FAINT, others are STRONG. DARK maps are darker on the ground truth than elsewhere. Yields
+        The evidence of each image is in its record. A soft map that is almost 0, or an empty mask,
+        is FAINT, others are STRONG. DARK maps are darker on the ground truth than elsewhere. Yields
 
         - a Problem, an error, if the values have no single meaning, or all soft maps are almost 0
         - an InputWarning if nothing is predicted in any image, or some maps have another scale
@@ -404,10 +400,10 @@ class Readings(NamedTuple):
         if flags & Values.FAINT and flags & Values.STRONG:  # some maps are almost 0
             yield from _scale_warnings(records, preds)
         elif flags & Values.FAINT:  # all are
-            strongest = max(evidence.strongest for evidence in preds)
-            if strongest:  # soft maps; it is 0 for masks, and for soft maps of zeros
-                k = [evidence.strongest for evidence in preds].index(strongest)
-                yield _faint_problem(records[k].form, strongest)
+            maxima = [evidence.strongest for evidence in preds]
+            if any(maxima):  # soft maps; they are 0 for masks, and for soft maps of zeros
+                largest = max(maxima)
+                yield _faint_problem(records[maxima.index(largest)].form, largest)
             else:
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
@@ -420,8 +416,8 @@ class Readings(NamedTuple):
     ) -> Iterator[InvertedWarning]:
         """Yield a warning if some soft maps, or a quarter of the masks, are probably inverted.
 
-        `preds` has the evidence of the prediction of each record: the flag DARK if it is darker on
-        the ground truth than elsewhere, LIGHT if not, and neither if this is unknown.
+        Such a prediction has the flag DARK: it is darker on the ground truth than elsewhere. Others
+        are LIGHT, or have neither flag if this is unknown.
         """
         images = list(zip(records, preds, strict=True))
         dark = [record.image_id for record, pred in images if pred.values & Values.DARK]
@@ -440,7 +436,6 @@ class Readings(NamedTuple):
 
         For example 1 and 255: objects that are paired by their number would never match. One of the
         two must be white (255 or 65535), the value of a mask; 1 and 2 may be different objects.
-        `preds` and `gts` have the evidence of each image; its `levels` are the object's number.
         """
         # Each is empty if some image has several numbers
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
@@ -457,9 +452,9 @@ class Readings(NamedTuple):
     ) -> str:
         """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
-        The predictions are left out if there are none, for example when annotators are scored
-        against each other. Returns "" if there are no images, or if the values of an image were not
-        examined, as in the results of published programs that are only compared with.
+        The predictions are left out if there are none, as when annotators are scored against each
+        other. Returns "" if there are no images, or if the values of an image were not examined, as
+        for the results of other programs.
         """
         preds, gts, forms = [], [], []  # the evidence of each side, and the formats of predictions
         for record in records:
@@ -483,10 +478,10 @@ def _scale_warnings(
 ) -> Iterator[InputWarning]:
     """Yield a warning if some soft maps, but not all, are probably stored on another scale.
 
-    `preds` has the evidence of the prediction of each record. Its value `strongest` is the maximum
-    of a map that is almost 0, and 0 for other maps. Such a map has the flag NARROW if `strongest`
-    is 1, or 255 in 16 bits: the white of a mask, or of 8 bits. An image without boundaries may also
-    give a 16-bit map of at most 255, but hardly a quarter of a set; then, all of these are named.
+    In `preds`, the evidence of each prediction, `strongest` is the maximum of a map that is almost
+    0, and 0 for other maps. The maps that are named are NARROW: `strongest` is the white of a mask
+    (1), or of 8 bits (255) in a 16-bit map. If a quarter of the maps are of 16 bits and at most
+    255, all of these are named: an image without boundaries gives such a map, but hardly so often.
     """
     narrow, of_8_bits = [], []  # (image id, largest value)
     for record, pred in zip(records, preds, strict=True):
@@ -556,41 +551,32 @@ def _faint_problem(form: str, top: float) -> Problem:
 def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bool:
     """Convert an (H, W) mask to bool.
 
-    - A bool mask is returned unchanged.
-    - A binary mask, of 0 and one of 1, 255 and 65535, is True where nonzero. Exception: if
-      `inclusive` is True, 0 and 1 in uint8 or uint16 are gray levels, both almost black.
-    - Any other mask is gray: True above the threshold or, if `inclusive`, at or above it.
+    - A binary mask, of 0 and one of 1, 255 and 65535, is True where nonzero.
+    - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, at or above it.
 
-    `inclusive` is True if a user gave the threshold, and has said by this that masks are gray. The
-    threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats;
-    None means one half. `what` names the mask in errors. Raises DataError for gray levels outside
-    0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are all at
-    or below the threshold, as their scale is unknown, or none 0 and all at a threshold of almost 0.
+    `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats; None means
+    one half. `inclusive` is True if a user gave it, who says by this that masks are gray. Raises
+    DataError, which names the mask (`what`), if gray values do not fit this scale.
     """
     if values.dtype == bool:
         return values
-    white = _white_of(values)
+    white = white_of(values)
     top = values.max(initial=0)
-    is_gray = inclusive and top == 1 and white > 1  # 0 and 1 of 255 or 65535
+    # To a user's threshold, 0 and 1 of 255 or 65535 are gray levels, both almost black
+    is_gray = inclusive and top == 1 and white > 1
     if is_binary(values) and not is_gray:
         return np.asarray(values != 0)
     # 128 in uint8 and 128 * 257 in uint16, as programs convert 8 to 16 bits by the factor 257
     half = 128 * (white // 255) if white > 1 else 0.5
     level = half if cut is None else cut * white
     lowest = values.min(initial=top)
-    # With a threshold of almost 0, masks of 1 and 2 would be object everywhere
-    in_range = lowest >= 0 and top <= white and not (level < white / 255 and 0 < lowest < top)
+    in_range = lowest >= 0 and top <= white  # False for integers of 32 bits, as `white` is 0
+    # At a threshold of almost 0, a mask of 1 and 2, which are perhaps labels, is object everywhere
+    is_all_object = level < white / 255 and 0 < lowest < top
     # Integers at or below the threshold may be labels. Floats are on the scale from 0 to 1, and a
     # mask that was resized or saved as JPEG still has some value above the threshold
     is_scale_unknown = not inclusive and white > 1 and top <= level
-    if not in_range or is_scale_unknown:
+    if not in_range or is_all_object or is_scale_unknown:
         expected = "expected 0 and 1, 0 and 255, or gray in uint8, uint16 or floats from 0 to 1"
         raise DataError(f"{what}: {describe_values(values)}, {expected}")
     return np.asarray(values >= level if inclusive else values > level)
-
-
-def _white_of(values: Map) -> int:
-    """Return the value of white in a map's dtype: 255, 65535, 1 for floats, 0 for other dtypes."""
-    if values.dtype.kind == "f":
-        return 1
-    return {"uint8": 255, "uint16": 65535}.get(values.dtype.name, 0)
