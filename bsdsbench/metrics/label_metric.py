@@ -241,9 +241,8 @@ class LabelMetric(Metric[MapOptions]):
                 yield from _piece_symptoms(pred_map, known_pred, PRED_SIDE)
                 yield from _piece_symptoms(gt_map, known_gt, GT_SIDE)
         # A one-pixel stripe between two labels, as interpolation leaves, has a third label
-        may_have_stripes = opt.unit == "class" and opt.classes and np.unique(overlaps.pred).size > 2
-        if may_have_stripes and _is_interpolated(pred_map, gt_map):
-            problem = "most narrow stripes of labels lie between two labels, also by value"
+        if opt.unit == "class" and opt.classes and (side := _interpolated_side(pred_map, gt_map)):
+            problem = f"most narrow stripes of the {side} lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
         # Classes have the same label in both maps. So have objects that are paired by number ("id")
         if opt.classes or opt.unit == "id":
@@ -367,17 +366,19 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
     return ", ".join(f"{source} is {target} of the truth" for source, target in pairs_of_labels)
 
 
-def _is_interpolated(pred: Map, gt: Map) -> bool:
-    """Return True if the labels of a prediction (H, W) were probably interpolated by a resize.
+def _interpolated_side(pred: Map, gt: Map) -> str:
+    """Return the side whose labels (H, W) were probably interpolated by a resize, or "".
 
     Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
     the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
-    of them, have a label between those of their neighbours, and the ground truth has less than a
+    of them, have a label between those of their neighbours, and the other map has less than a
     quarter as many such stripes.
     """
-    n_stripes, n_between = _count_stripes(pred)
-    is_systematic = n_between > 50 and n_between > 0.9 * n_stripes
-    return bool(is_systematic and 4 * _count_stripes(gt)[1] < n_between)
+    stripes = {PRED_SIDE: _count_stripes(pred), GT_SIDE: _count_stripes(gt)}
+    side = max(stripes, key=lambda side: stripes[side][1])
+    n_stripes, n_between = stripes[side]
+    n_of_other = min(counts[1] for counts in stripes.values())
+    return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
 
 
 def _count_stripes(labels: Map) -> I8:

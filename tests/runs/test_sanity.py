@@ -389,9 +389,10 @@ def test_labels_that_are_interpolated_are_said(times, tmp_path, recwarn):
         resized = np.asarray(small.resize((120, 96), order))
         gt = write_maps(tmp_path / f"{name}_gt", {"a": maps})
         pred = write_maps(tmp_path / name, {"a": resized})
-        said = warnings_of(recwarn, pred, gt, "segmentation", **options)
-        assert len(said) == n_said
-        assert all("interpolated? in 1 of 1 checked images" in line for line in said)
+        for maps, truth, side in ((pred, gt, "prediction"), (gt, pred, "ground truth")):
+            said = warnings_of(recwarn, maps, truth, "segmentation", **options)
+            lines = [line for line in said if "interpolated? in 1 of 1 checked images" in line]
+            assert [f"stripes of the {side}" in line for line in lines] == [True] * n_said
 
 
 def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
