@@ -15,6 +15,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -305,8 +306,8 @@ class Metric(ABC, Generic[Opt]):
     def __init_subclass__(cls) -> None:
         """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns` (first
-        score only). If it sets `has_errors`, ERROR_COLUMNS are inserted before its last column.
+        These are `gt_kind`, `pred_kinds` ("mask" -> "mask", ("soft",)), `reads_whole_truth` and, if
+        empty, `image_columns` (first score). `has_errors` adds columns for the classes of errors.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -318,7 +319,7 @@ class Metric(ABC, Generic[Opt]):
         if not cls.image_columns:
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
         if "has_errors" in cls.__dict__:  # not inherited, as then the columns are inherited too
-            cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
+            cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])  # IMAGES stays last
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
@@ -430,12 +431,8 @@ class Metric(ABC, Generic[Opt]):
         no value in `tree` are skipped. If a protocol is given, which the parts depend on, the
         scores of each part, such as a class, follow with keys PART.KEY ("road.iou").
         """
-        # In order, with a column for each key of `tree` at a tolerance, such as "ods@0_0075"
-        overall_columns = {column.key: column for column in self.columns_of(tree)}
-        for key, column in overall_columns.items():
-            value = value_at(tree, key)
-            if column.score and value is not None:
-                yield key, column, value
+        overall = {column.key: column for column in self.columns_of(tree)}
+        yield from _scores_in(tree, overall)
         if protocol is None:
             return
         # "road" -> ("per_class", "road"): the scores of this class are tree["per_class"]["road"]
@@ -443,11 +440,8 @@ class Metric(ABC, Generic[Opt]):
             scores = part_of(tree, path) or {}  # {} if the part has no scores
             # A part may have columns of its own, and any of the columns of the whole
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
-            for key, column in columns.items():
-                value = value_at(scores, key)
-                # True for "ods" of part "seval", if the metric itself has a column "seval.ods"
-                is_repeated = ".".join((*path, key)) in overall_columns
-                if column.score and value is not None and not is_repeated:
+            for key, column, value in _scores_in(scores, columns):
+                if ".".join((*path, key)) not in overall:  # else the whole had it: "seval.ods"
                     yield f"{part}.{key}", column, value
 
     def count_image(
@@ -477,14 +471,14 @@ class Metric(ABC, Generic[Opt]):
             if n < 2:
                 raise DataError(f"{gt.where}: {n} annotator(s), expected two or more to compare")
             return self.count_humans(gt, protocol, opt)
-        if not self.fits(pred, gt, opt):
-            contours = pred.kind == "soft" and self.reads == "annotators"  # may have double size
+        if not self.fits(pred, gt, opt):  # raise: other sizes (a contour map has the double size)
+            contours = pred.kind == "soft" and self.reads == "annotators"
             same_shape(pred.shape, gt.shape, pred.where, contours)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
         try:
             return count(pred, gt, protocol, opt, **further)
-        except DataError as error:
+        except DataError as error:  # put the file in place of "prediction" or "ground truth"
             raise with_file_of_side(error, pred.where, gt.where) from error.__cause__
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
@@ -493,28 +487,25 @@ class Metric(ABC, Generic[Opt]):
         pred_kind: one of `pred_kinds`, such as "soft".
         """
         files = self.files_read(self.options_of(protocol))
-        of_both: dict[str, Any] = {
-            "void": files.void,
-            "void_option": f"{self.name}.{self.void_option}" if self.void_option else "",
-            "metric": self.name,
-            "components": files.components,
-        }
-        # Label maps are not in the table: options decide, by `files_read`, what they contain. The
-        # threshold of gray masks, `cut`, is only set for the truth; for predictions it is one half
+        # Label maps are not in the table: the metric's options decide what they contain
         content = _CONTENT_OF_KIND.get(pred_kind, files.pred_labels or files.labels)
-        pred = ReadOptions(
-            content, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
-        )
         content_of_gt = _CONTENT_OF_KIND.get(self.gt_kind, files.labels)
         if content_of_gt is Kind.BOUNDARIES and protocol.gt_kind == "labels":
-            content_of_gt = Kind.REGIONS
-        gt = ReadOptions(
+            content_of_gt = Kind.REGIONS  # annotators' maps are segmentations, not boundaries
+        read = partial(
+            ReadOptions,
+            void=files.void,
+            void_option=f"{self.name}.{self.void_option}" if self.void_option else "",
+            metric=self.name,
+            components=files.components,
+        )
+        pred = read(content, inverted=protocol.invert, normalised=protocol.normalise, truth=False)
+        gt = read(
             content_of_gt,
-            cut=protocol.gt_threshold,
             inverted=protocol.gt_invert,
+            cut=protocol.gt_threshold,  # of gray masks; predicted ones are cut at one half
             allow_empty=protocol.empty_gt != "error",
             reads_regions=self.segmentations,
-            **of_both,
         )
         return Readings(pred, gt)
 
@@ -541,8 +532,7 @@ class Metric(ABC, Generic[Opt]):
         """Compute the scores of a data set from one record per image, given in any order.
 
         The counts of a single image may take the place of records. Raises DataError if there are no
-        records, if a record lacks counts of this metric, or if the thresholds differ between
-        images.
+        records, if a record lacks counts of this metric, or if the images' thresholds differ.
         """
         counts = counts_by_image(records, self.name)
         return self.score_of(self.stack(list(counts.values())), protocol)
@@ -568,6 +558,16 @@ class Metric(ABC, Generic[Opt]):
                 block[name] = stack[name][first : first + _BLOCK]
             weights = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, weights, protocol)
+
+
+def _scores_in(
+    tree: Mapping[str, object], columns: Mapping[str, Column]
+) -> Iterator[tuple[str, Column, Any]]:
+    """Yield (key, column, value) for each of the columns that is a score and has a value."""
+    for key, column in columns.items():
+        value = value_at(tree, key)  # of "ods.threshold": tree["ods"]["threshold"], or None
+        if column.score and value is not None:
+            yield key, column, value
 
 
 class ValuesMetric(Metric[Opt]):

@@ -56,7 +56,6 @@ from bsdsbench.scores.ratios import (
 from bsdsbench.transforms.maps import invert
 
 _N_LEVELS = 256  # number of thresholds of a curve
-_ADAPTIVE_COLUMN, _HALF_COLUMN = 256, 257  # columns after the levels: adaptive threshold, one half
 _EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
@@ -73,15 +72,26 @@ class SaliencyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts.
+class _AtThresholds(NamedTuple):
+    """A measure of N soft maps, by the threshold that makes them masks."""
+
+    levels: F8  # (N, 256), at the thresholds 0, 1/255, .. 1
+    adaptive: F8  # (N,), at the adaptive threshold of each image, twice the mean of its map
+    half: F8  # (N,), at one half; E is not computed there, and has `adaptive` again
+
+    @classmethod
+    def of(cls, values: F8, n_pixels: I8) -> _AtThresholds:
+        """Split values (N, 257 or 258); those without valid pixels (`n_pixels`, (N,)) are NaN."""
+        values = _undefine_void(values, n_pixels)
+        return cls(values[:, :_N_LEVELS], values[:, _N_LEVELS], values[:, -1])
+
+
+def _measures(counts: Stack, beta2: float) -> dict[str, _AtThresholds]:
+    """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts, by name.
 
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
         256 levels (the thresholds 0, 1/255, .. 1) and at the adaptive threshold of each image,
         "half_tp" and "half_fp" (N,) at one half. "positives" (N,) are those of the mask.
-
-    Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
-    the adaptive threshold, and one half. Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -98,7 +108,7 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
         # the denominator is 0, so the recall of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
-    return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
+    return {name: _AtThresholds.of(curve, counts["pixels"]) for name, curve in curves.items()}
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
@@ -238,38 +248,37 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         """
         n_pixels = stack["pixels"]  # (N,), without void pixels
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
-        # Measure -> values at the 256 levels, at the adaptive threshold and at one half: of each
-        # image, (N, 258), and of the summed counts, (S, 258)
-        curves, sum_curves = _curves(stack, opt.beta2), _curves(sums, opt.beta2)
-        alignment = e_measure(
+        of_images, of_sums = _measures(stack, opt.beta2), _measures(sums, opt.beta2)
+        alignment = e_measure(  # (N, 257), not at one half
             stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
         )
-        # (N, 257), not at one half; NaN for images of only void pixels
-        curves["e"] = _undefine_void(alignment, n_pixels)
-        # Precision and recall are scored only by their mean curve; the others stay in `curves`
-        precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
-        recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
+        of_images["e"] = _AtThresholds.of(alignment, n_pixels)
+        # Precision and recall are scored only by their mean curve, the other measures below
+        precision = weighted_mean(weights, of_images.pop("precision").levels)
+        recall = weighted_mean(weights, of_images.pop("recall").levels)
         scores: dict[str, Any] = {
-            **_best_of_curve(precision, recall, opt.beta2),
+            **_best_of_curve(precision, recall, opt.beta2),  # max_f_pr, curve, ods
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
-            "max_f_sum": sum_curves["f"][:, :_N_LEVELS].max(axis=1),
-            "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE_COLUMN],
+            "max_f_sum": of_sums["f"].levels.max(axis=1),
+            "adaptive_f_sum": of_sums["f"].adaptive,
         }
         values = {  # scores that are means over images: their values for each image, (N,)
             "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
             "s_measure_mean": _undefine_void(stack["s_measure"], n_pixels),
             "weighted_f_mean": _undefine_void(stack["weighted_f"], n_pixels),
         }
-        for name, curve in curves.items():
-            at_levels = curve[:, :_N_LEVELS]
-            values[f"mean_{name}_mean"] = at_levels.mean(axis=1)
-            values[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE_COLUMN]
+        for name, measure in of_images.items():
+            values[f"mean_{name}_mean"] = measure.levels.mean(axis=1)
+            values[f"adaptive_{name}_mean"] = measure.adaptive
             if name in _MEASURES_AT_HALF:
-                values[f"{name}_mean"] = curve[:, _HALF_COLUMN]
-                scores[f"{name}_sum"] = sum_curves[name][:, _HALF_COLUMN]
+                values[f"{name}_mean"] = measure.half
+                scores[f"{name}_sum"] = of_sums[name].half
             # The best point of the mean curve, which is not the mean of the images' best points
-            best, largest = ("min", np.min) if name in _LOWER_IS_BETTER else ("max", np.max)
-            scores[f"{best}_{name}_mean"] = largest(weighted_mean(weights, at_levels), axis=1)
+            mean_curve = weighted_mean(weights, measure.levels)  # (S, 256)
+            if name in _LOWER_IS_BETTER:
+                scores[f"min_{name}_mean"] = mean_curve.min(axis=1)
+            else:
+                scores[f"max_{name}_mean"] = mean_curve.max(axis=1)
         return {**scores, **image_means(weights, values)}
 
 

@@ -5,6 +5,7 @@ They use the counts at the threshold nearest to the ODS threshold (highest F of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,12 +34,12 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed" and
         "false" (N, T, 3), the pixels of each class; "agreement_pixels" (N, 3), all annotated pixels
         of each class, and "agreement_matched" (N, T, 3), the matched ones of these. Metrics with
-        several curves, such as one for each class of a label map, have an additional axis 1 for the
-        curves. Each curve then has its own ODS threshold.
+        several curves, such as one for each object class, have an additional axis 1 for them.
     weights: int (S, N), how many times each image occurs in each sample.
 
     Returns a dict of four groups. Each maps the name of a class, such as "absent", to float64 (S,).
-    Pixels are summed over the curves, if there are several. A score is NaN if its denominator is 0.
+    Each curve has its own ODS threshold. Pixels at these are summed over curves. A score is NaN if
+    its denominator is 0.
 
     "error": for the classes MISSED, their pixels divided by all annotated pixels; for the classes
         FALSE, their pixels divided by all predicted pixels
@@ -47,28 +48,18 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
         corrected; the mean over those curves that have ground truth
     """
-    thresholds, n_images = stack["thresholds"], len(stack["matches"])
-    # Counts summed over the images of each sample: name -> (S, curves, T, columns), with a single
-    # curve if the stack has no axis for curves
-    sums: dict[str, F8] = {}
-    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
-        # "agreement_pixels" do not depend on the threshold, and are repeated for all of them
-        n_rows, n_columns = thresholds.size, stack[name].shape[-1]
-        stored_rows = 1 if name == "agreement_pixels" else n_rows
-        summed = weighted_sum(weights, stack[name].reshape(n_images, -1, stored_rows, n_columns))
-        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_rows, n_columns))
+    thresholds = stack["thresholds"]
     # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
-    totals = dict.fromkeys(sums, np.zeros(()))  # 0, to which arrays are added
+    totals: dict[str, F8] = {}
     rises = []  # of ODS, an array (S, 9) for each curve
-    for k in range(sums["matches"].shape[1]):
-        of_curve = {name: counts[:, k] for name, counts in sums.items()}  # (S, T, columns)
-        curve = PRCurve.of_counts(thresholds, of_curve["matches"], protocol.operator)
-        ods = best(curve, protocol.ods_rule)
-        rises.append(_ods_rises(of_curve, thresholds, np.asarray(ods.f), protocol))
+    for counts in _counts_of_curves(stack, weights):  # name -> (S, T, columns)
+        curve = PRCurve.of_counts(thresholds, counts["matches"], protocol.operator)
+        ods = best(curve, protocol.ods_rule)  # the point with the highest F in each sample, (S,)
+        rises.append(_ods_rises(counts, thresholds, np.asarray(ods.f), protocol))
         distance = np.abs(thresholds - np.asarray(ods.threshold)[:, None])  # (S, T)
         nearest = np.arange(len(distance)), distance.argmin(axis=1)  # a threshold of each sample
-        for name, counts in of_curve.items():
-            totals[name] = totals[name] + counts[nearest]
+        for name, at_thresholds in counts.items():
+            totals[name] = totals.get(name, np.zeros(())) + at_thresholds[nearest]
     # Divide the pixels of each class, (S, 3), by those of which they are a share
     missed, false, matches = totals["missed"], totals["false"], totals["matches"]
     annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]  # (S, 1) each
@@ -82,6 +73,24 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         "agreement": _by_class(AGREEMENT, agreement),
         "delta_ods": _by_class(MISSED + FALSE + AGREEMENT, defined_mean(np.array(rises), axis=0)),
     }
+
+
+def _counts_of_curves(stack: Stack, weights: Weights) -> Iterator[dict[str, F8]]:
+    """Yield the counts of each curve, summed over the images of S samples: name -> (S, T, columns).
+
+    stack: as in `error_scores`, (N, T, columns), or (N, curves, T, columns). "agreement_pixels" are
+        stored without the axis of thresholds, and repeated for each.
+    """
+    n_images, n_thresholds = len(stack["matches"]), stack["thresholds"].size
+    sums: dict[str, F8] = {}  # (S, curves, T, columns)
+    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
+        stored_rows = 1 if name == "agreement_pixels" else n_thresholds
+        counts = stack[name].reshape(n_images, -1, stored_rows, stack[name].shape[-1])
+        summed = weighted_sum(weights, counts)
+        shape = summed.shape[0], summed.shape[1], n_thresholds, summed.shape[3]
+        sums[name] = np.broadcast_to(summed, shape)
+    for k in range(sums["matches"].shape[1]):
+        yield {name: summed[:, k] for name, summed in sums.items()}
 
 
 def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
