@@ -77,12 +77,14 @@ def pixel_classes(
     # Rows of uint64 words, one row for each pixel: bit k is set in `matched` if the pixel is
     # matched, and in `false` if it is predicted and not matched, at step k
     pixel_bits = match_by_pixel(changes, target, around)
-    row_in_false = pixel_bits.row_of.ravel()  # of each pixel (H * W,); -1 if it is never predicted
-    pred_pixel = np.flatnonzero(row_in_false >= 0)  # flat indices, as in `gt_pixel`
-    gt_pixel = target.vertices.pixel.astype(np.int64)  # a pixel occurs once for each annotator
-    pixel = np.union1d(pred_pixel, gt_pixel)  # all pixels that are drawn, in ascending order
+    false_row_of_pixel = pixel_bits.row_of.ravel()  # (H * W,), -1 if it is never predicted
+    # Flat indices of the pixels that are predicted at any step; of those that are annotated, once
+    # for each annotator; and of all these pixels, in ascending order
+    pred_pixel = np.flatnonzero(false_row_of_pixel >= 0)
+    gt_pixel = target.vertices.pixel.astype(np.int64)
+    pixel = np.union1d(pred_pixel, gt_pixel)
     # False pixels have the same class at every threshold at which they are false
-    false_bits = pixel_bits.false[row_in_false[pred_pixel]]
+    false_bits = pixel_bits.false[false_row_of_pixel[pred_pixel]]
     false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
     if errors:
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
@@ -98,8 +100,8 @@ def pixel_classes(
     for code, missed_bits in _missed_bits(pixel_bits, errors).items():
         layers.append(_Layer(code, gt_pixel, missed_bits))
     classes = _merge_layers(layers, pixel, thresholds.size)
-    # Put all in order of ascending thresholds. `size` begins at the highest threshold, and so do
-    # the bits, unless `backwards` is set: then the matching began at the lowest
+    # Order all by ascending threshold. `size` begins at the highest threshold, and so do the bits,
+    # unless `backwards` is set: then the matching began at the lowest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
     matched_gt = pixel_bits.matched_gt[ascending]
     matched_pred = count_set_bits(pixel_bits.matched)[0, : thresholds.size][ascending]
@@ -207,21 +209,21 @@ def boundary_errors(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
-    target = prepare_truth(gt_maps, radius)  # its `near`: pixels within r of an annotated one
-    around = unmatched.prepare_surroundings(target, radius)  # its `near`: pixels within 2r
-    # `changes`: the pixels that enter or leave the predicted map at each of T steps, from the
-    # highest threshold to the lowest; without pixels farther than 2r from annotated ones, which are
-    # background. `size` (T,): the number of all its pixels after each step
+    # Bit masks: `target.near` has the pixels within r of an annotated one, `around.near` within 2r
+    target = prepare_truth(gt_maps, radius)
+    around = unmatched.prepare_surroundings(target, radius)
+    # The changes of the predicted map, step by step from the highest threshold to the lowest, and
+    # its `size` after each step. Pixels beyond 2r are background: they count in the size alone
     at_thresholds = threshold_changes(pred, shape, protocol, around.near, dropped, valid)
     thresholds, changes, size = at_thresholds
-    # Of each annotated pixel: 0, 1 or 2, drawn by its annotator alone, by some or by all, as other
-    # annotators have a pixel that is matched with it or not; -1 if there is no other annotator
+    # Of each annotated pixel: 0, 1 or 2 if it is drawn by its annotator alone, by some or by all,
+    # as the pixels of the other annotators are matched with it; -1 if there is no other annotator
     agreement = unmatched.agreement_of(target)
-    errors = unmatched.classify_steps(changes, size, target, around, agreement)  # counts at steps
+    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without the value -1
+    errors = unmatched.classify_steps(changes, size, target, around, agreement)
     total_gt = np.full(thresholds.size, target.vertices.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
-    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without the value -1
-    tables = {  # in order of ascending thresholds; steps begin at the highest
+    tables = {  # [::-1]: in order of ascending thresholds
         "matches": matches[::-1],
         "missed": errors.missed[::-1],
         "false": errors.false[::-1],
@@ -230,17 +232,26 @@ def boundary_errors(
     if protocol.whole_image and pred.kind != "segs":
         # Put a row for threshold 0 first, at which every pixel is predicted
         thresholds = np.r_[0.0, thresholds]
-        matches_of_all = whole_image_counts(gt_maps, valid)
-        n_matched, n_all = matches_of_all[[MATCHED_PRED, TOTAL_PRED]]
-        is_within_r, is_within_2r = (unpack(b, shape[1]) for b in (target.near, around.near))
-        n_within_r = without_void(is_within_r, valid).sum()
-        n_within_2r = without_void(is_within_2r, valid).sum()
+        is_within_r, is_within_2r = (unpack(near, shape[1]) for near in (target.near, around.near))
+        all_matches = whole_image_counts(gt_maps, valid)
         first_rows = {
-            "matches": matches_of_all,
+            "matches": all_matches,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            # Duplicate, near and background; all matched pixels are within r
-            "false": np.diff([n_matched, n_within_r, n_within_2r, n_all]),
+            "false": _false_of_whole_image(all_matches, is_within_r, is_within_2r, valid),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}
     return MatchCounts(thresholds, **tables, agreement_pixels=agreement_pixels)
+
+
+def _false_of_whole_image(
+    all_matches: I8, is_within_r: Bool, is_within_2r: Bool, valid: Bool | None
+) -> I8:
+    """Count the false pixels, duplicate, near and background, (3,), if every pixel is predicted.
+
+    `all_matches` (4,) are the counts of `whole_image_counts`. All matched pixels are within r.
+    """
+    n_matched, n_all = all_matches[[MATCHED_PRED, TOTAL_PRED]]
+    n_within_r = without_void(is_within_r, valid).sum()
+    n_within_2r = without_void(is_within_2r, valid).sum()
+    return np.diff([n_matched, n_within_r, n_within_2r, n_all])

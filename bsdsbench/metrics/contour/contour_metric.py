@@ -131,10 +131,11 @@ class ContourOptions(LabelOptions):
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
         A size is a width, radius, tolerance, percentile or other number that a measure needs. IoU
-        and Dice need none, have the size 0, and are always included. Each size that an option lists
-        has a key of its own, as in {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff
-        distances, the percentile replaces "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}. The
-        keys of measures with another single size are their names.
+        and Dice need none, have the size 0, and are always included. A group of measures has one
+        option with its size, or with several sizes. Then the size is in the key:
+
+        {"trimap@3": ("trimap", 3.0), "trimap@10": ("trimap", 10.0), "bf": ("bf", 0.0075),
+        "hd95-pooled": ("hd%-pooled", 95.0)}: the percentile of Hausdorff distances replaces "%".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, size_option) in _MEASURES_OF_GROUP.items():
@@ -144,8 +145,8 @@ class ContourOptions(LabelOptions):
             if isinstance(size_or_sizes, tuple):
                 for size in size_or_sizes:
                     chosen |= {_key_at(name, size): (name, size) for name in names}
-            else:  # a single size, such as 95.0; a name without "%" is the key itself
-                digits = f"{size_or_sizes:g}"
+            else:
+                digits = f"{size_or_sizes:g}"  # "95"
                 chosen |= {name.replace("%", digits): (name, size_or_sizes) for name in names}
         return chosen
 
@@ -155,10 +156,11 @@ def _columns() -> Iterator[Column]:
 
     The columns stand in this order in tables. Scores at other sizes are only in result.json. A key
     has the size after "@", with "_" for its dot: "f@0_008" is F at 0.008 of the image diagonal.
+    "pooled", "directed" and "area" are definitions of a distance, see `measures.measure`.
 
     Columns with shown="own" are only in the table of a single run. One with score=False is a number
-    of objects, not a score. Columns of one `quantity` are those that papers may mean by the same
-    name: if a published number differs from its column, it is compared with the others.
+    of objects, not a score. Columns of one `quantity`, a label that is compared only for equality,
+    are those that papers may mean by the same name, such as IoU and Dice.
     """
     yield Column("dice", "Dice", quantity="iou")  # a published Dice may be an IoU
     yield Column("iou", "IoU", quantity="iou")
@@ -220,17 +222,16 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         radius of the other outline, and all
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    If scores are means over the objects of videos (`opt.mean` is "sequences"), objects are followed
-    from frame to frame. So `objects` is added, a row with the number, areas and measures of each
-    instance, and `absent` (M,), the measures of an instance that is in neither map. If all pixels
-    are void, no measure is defined. Raises DataError if an array does not fit the options.
+    The counts of `_object_counts` are added for means over the objects of videos (`opt.mean` is
+    "sequences"). If all pixels are void, no measure is defined. Raises DataError if an array does
+    not fit the options.
     """
     # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both. For each
     # label, `class_of` is the index of its class, and `ids` the number of the instance in the files
     # (None unless instances are paired by number)
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)  # computes areas, outlines and distances of labels
-    columns = []
+    columns = []  # the values of each measure, (n,)
     for measure, size in opt.measures().values():  # such as "nsd-area" and its tolerance
         # `opt.empty` names the values of a label that one or both maps lack, such as IoU 0
         columns.append(label_values(compared, measure, size, opt.empty))
@@ -393,7 +394,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
-            values of any measure); only if there are two or more classes
+            pairs in the mean of any measure); only if there are two or more classes
 
         If `opt.mean` is "sequences", the means are over the frames of each object, then over
         objects. "over" is empty, and the scores of DAVIS are added (see `_sequence_scores`), such
@@ -401,20 +402,20 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """
         stack = sequences.follow_objects(stack)  # adds "tracks" if means are over sequences
         # The counts of each class, summed over images: name -> (S, C, ...)
-        total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
+        sums = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
         keys, classes = tuple(opt.measures()), opt.class_names  # M keys, C names ("mask" for masks)
-        n_defined = total["value_count"]  # (S, C, M), the values in the mean of each class
-        n_possible = _possible_values(total, weights, opt)  # (S, C, M)
-        class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
+        # A mean includes the pairs of masks for which the measure is defined, out of those in which
+        # at least one mask is not empty: (S, C, M)
+        n_defined, n_possible = sums["value_count"], _possible_values(sums, weights, opt)
+        class_means = defined_ratio(sums["value_sum"], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # over classes, (S, M)
-        # Key -> mean (S,), and "over" -> key -> "pairs" -> (S, 2), numbers of pairs of all classes
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
-        if "tracks" in stack:  # replace the means over pairs of masks, and their "over"
+        if "tracks" in stack:  # replace these means by those over the frames of each object
             means_of_objects = sequences.sequence_means(stack, weights, opt.skip_ends)
             scores |= _sequence_scores(means_of_objects, keys, opt)
-        pooled = _pooled_scores(total, opt)  # key -> (S, C)
+        pooled = _pooled_scores(sums, opt)  # key -> (S, C)
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
-        n_both, n_pred_only, n_gt_only = total["pairs"].sum(axis=1).T
+        n_both, n_pred_only, n_gt_only = sums["pairs"].sum(axis=1).T
         scores["pairs"] = {"both": n_both, "pred_only": n_pred_only, "gt_only": n_gt_only}
         if len(classes) < 2:
             return scores

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_number, given_word
+from bsdsbench.arguments import F8, Bool, given_number, given_word
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared
@@ -196,7 +196,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
-    # Counts of pixels (for inner boundaries and trimaps, of this size), or outlines in both maps
+    # What the measure compares: outlines of both maps, or numbers of pixels
     inputs = compared.inputs(definition.inputs, size)
     if name == "f":  # a fraction of the diagonal, rounded up, or pixels
         size = davis_radius(compared.pair.shape, size)
@@ -205,13 +205,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
-    # Which labels have no pixel or point in pred and in gt, bool (n,) each
-    if isinstance(inputs, tuple):  # outlines of pred and of gt
-        lacks_pred, lacks_gt = (outline.n == 0 for outline in inputs)
-    elif definition.inputs == "skeletons":  # (n, 2, 2), the last are all pixels of each skeleton
-        lacks_pred, lacks_gt = (inputs[:, :, 1] == 0).T
-    else:  # pixels in both maps, in pred and in gt, (n, 3)
-        lacks_pred, lacks_gt = (inputs[:, 1:] == 0).T
+    lacks_pred, lacks_gt = _missing_labels(inputs)
     # A convention has two values for two empty maps and two for one: of overlaps, of distances
     convention = CONVENTIONS[empty]
     kind = 1 if definition.is_distance else 0
@@ -220,6 +214,18 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         for_one = compared.pair.diagonal(compared.spacing)
     values = np.where(lacks_pred | lacks_gt, for_one, values)
     return np.where(lacks_pred & lacks_gt, for_both, values)
+
+
+def _missing_labels(inputs: BothOutlines | Map) -> Bool:
+    """Return which of n labels have no pixel or point in pred, and in gt, bool (2, n).
+
+    inputs: two outlines, or numbers of pixels: (n, 3) in both maps, in pred, and in gt; or of
+        skeletons (n, 2, 2), for pred and for gt those inside the other mask, and all.
+    """
+    if isinstance(inputs, tuple):
+        return np.stack([outline.n == 0 for outline in inputs])
+    n_pixels = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]  # (n, 2)
+    return np.asarray(n_pixels == 0).T
 
 
 def measure(
@@ -314,7 +320,7 @@ def measure(
     return float(values[0]) if classes is None else values
 
 
-class _Others(TypedDict, total=False):
+class _Settings(TypedDict, total=False):
     """The keyword arguments of `measure` other than `classes`."""
 
     ignore: int | tuple[int, ...] | None
@@ -328,21 +334,23 @@ class Measure(NamedTuple):
     name: str
     empty: str = "skip"
 
-    @overload  # of two masks
+    @overload
     def __call__(
-        self, pred: ArrayLike, gt: ArrayLike, size: float | None = ..., **settings: Unpack[_Others]
-    ) -> float: ...
+        self, pred: ArrayLike, gt: ArrayLike, size: float | None = ..., **more: Unpack[_Settings]
+    ) -> float:
+        """Compute the measure of two masks (H, W)."""
 
-    @overload  # of two label maps; returns (classes,), `self.name` of each label 0 .. classes - 1
+    @overload
     def __call__(
         self,
         pred: ArrayLike,
         gt: ArrayLike,
-        size: float | None = None,  # width, radius or percentile; None: as in `TABLE`
+        size: float | None = ...,
         *,
         classes: int,
-        **settings: Unpack[_Others],  # ignore, spacing, empty
-    ) -> F8: ...
+        **more: Unpack[_Settings],
+    ) -> F8:
+        """Compute the measure of each label 0 .. classes - 1 in two label maps, (classes,)."""
 
     def __call__(
         self,
@@ -351,15 +359,15 @@ class Measure(NamedTuple):
         size: float | None = None,
         *,
         classes: int | None = None,
-        **settings: Unpack[_Others],
+        **more: Unpack[_Settings],
     ) -> float | F8:
         """Compute the measure `self.name` of two masks, or of each class of two label maps (H, W).
 
         size: its width, radius, percentile or tolerance; None: the default, such as percentile 95.
         classes: the number of labels 0 .. classes - 1 of label maps, or None for masks.
-        settings: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
+        more: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
 
         Returns a number for two masks, float64 (classes,) for two label maps.
         """
-        settings.setdefault("empty", self.empty)
-        return measure(self.name, pred, gt, size, classes=classes, **settings)
+        more.setdefault("empty", self.empty)
+        return measure(self.name, pred, gt, size, classes=classes, **more)

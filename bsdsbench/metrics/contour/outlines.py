@@ -127,13 +127,12 @@ class Compared:
             pred, gt = trace(self.pair.pred, n, kind), trace(self.pair.gt, n, kind)
             outlines = []
             for outline, other in ((pred, gt), (gt, pred)):
-                distance = np.sqrt(distances.nearest(outline, other, *steps))  # it is squared
-                length = np.zeros(distance.size)
-                if kind != "rim":  # codes 0 .. 15: which of the 2 x 2 pixels have the label
+                squared = distances.nearest(outline, other, *steps)  # to the label's other outline
+                length = np.zeros(squared.size)
+                if kind != "rim":  # a code 0 .. 15 says which of the 2 x 2 pixels have the label
                     length = length_of_pattern[outline.codes]
-                n_points = np.diff(outline.start)  # of each label
-                label = np.repeat(np.arange(n), n_points)
-                outlines.append(OutlinePoints(outline.start, label, distance, length))
+                label = np.repeat(np.arange(n), np.diff(outline.start))  # of each point
+                outlines.append(OutlinePoints(outline.start, label, np.sqrt(squared), length))
             self._outlines[kind, steps] = outlines[0], outlines[1]
         return self._outlines[kind, steps]
 
@@ -150,8 +149,8 @@ class Compared:
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
         - "shells": the same for the inner boundary of each label, of width `size`
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
-        - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
-          label in the other map, and all, int64 (n, 2, 2)
+        - "skeletons": for pred and for gt, the pixels of each label's centre line that have the
+          label in the other map, and all its pixels, int64 (n labels, 2 maps, 2)
         - "rim" (pixels with a neighbour outside the label), "side" (pixels that differ from their
           right, lower or lower-right neighbour), "corner" (corners of pixels on the contour): the
           outlines of pred and of gt, with the distance of each point to the other outline in the
@@ -162,18 +161,21 @@ class Compared:
         if what == "shells":
             return self.shells(size)
         if what == "trimap":
-            if not 0 < size < math.inf:
-                raise DataError(f"trimap width {size}: expected a finite number of pixels above 0")
-            is_near = self._squared_distance_to_other_label <= with_tolerance(size * size)
-            # As for "areas", but of the near pixels alone: count those with each pair of labels (in
-            # pred, in gt), from which the areas of each label are summed
-            pair_of_pixel = self._overlaps.of_pixel[is_near]
-            near_pixels = np.bincount(pair_of_pixel, minlength=self._overlaps.pixels.size)
-            return self._sum_areas(near_pixels)
+            return self._trimap_areas(size)
         if what == "skeletons":
             return skeleton_pixels(self.pair.pred, self.pair.gt, self.pair.n)
-        kind, _, in_pixels = what.partition(" ")
-        return self.outlines(kind, PIXELS if in_pixels else self.spacing)
+        kind, _, unit = what.partition(" in ")  # "rim", or "rim" and "pixels"
+        return self.outlines(kind, PIXELS if unit == "pixels" else self.spacing)
+
+    def _trimap_areas(self, width: float) -> I8:
+        """Count as `areas`, but only the pixels within `width` pixels of another label of gt."""
+        if not 0 < width < math.inf:
+            raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
+        # The limit is slightly larger, so that rounding errors do not decide
+        is_near = self._squared_distance_to_other_label <= with_tolerance(width * width)
+        pair_of_near = self._overlaps.of_pixel[is_near]  # index of the labels in pred and in gt
+        n_near = np.bincount(pair_of_near, minlength=self._overlaps.pixels.size)  # of each pair
+        return self._sum_areas(n_near)
 
 
 def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
