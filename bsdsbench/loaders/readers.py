@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,8 @@ def _read_map(
     """Read a prediction: a contour map, a soft map or label maps, by the first rule that applies.
 
     1. The variable `ucm2` of a file is a contour map at double size, and the whole prediction.
-    2. If `kind` is "soft", a single map in a single file is a soft map; bool becomes 0 and 255.
-    3. Each file holds label maps: `segs`, a list of maps, or an array (H, W) or (N, H, W). The maps
-       of all files are joined in the order of `paths`.
+    2. If `kind` is "soft", a single map in a single file is a soft map.
+    3. Each file holds label maps; those of all files are joined in the order of `paths`.
 
     If `image_id` is None, it is taken from the first file's name.
     """
@@ -119,19 +118,12 @@ def _read_map(
         with errors_naming(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=pictures.to_ucm2(arrays["ucm2"]))
-            content: Any = _choose_variable(arrays)
+            content = _choose_variable(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
-                soft = np.ascontiguousarray(pictures.to_plane(content, "soft map"))
-                if soft.dtype == np.bool_:
-                    soft = soft.view(np.uint8) * np.uint8(255)
-                parts = {"soft": check_soft_map(soft, "soft map")}
+                soft = _to_soft_map(content)
                 # `of_checked` skips a second check. Evidence of soft maps is collected later
-                return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
-            has_several = isinstance(content, list) or np.ndim(content) == 3
-            if isinstance(content, np.ndarray) and has_several:  # (N, H, W), not (H, W, N)
-                # A longer last axis than MOST_ANNOTATORS is the width of an image, not N maps
-                pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
-            for labels in content if has_several else [content]:
+                return Prediction.of_checked(image_id, file, NO_EVIDENCE, {"soft": soft})
+            for labels in _split_label_maps(content):
                 segs.append(_to_labels(labels))
                 decoded_bytes.add(segs[-1].nbytes)
             if not segs:
@@ -139,8 +131,8 @@ def _read_map(
             # Both check all maps so far, after each file, so that an error names that file
             pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
-    # Refuses several maps that all hold only 0 and white, as masks of objects do: a program that
-    # segments everything writes such a mask for each object. Maps of 0 and 1 may be two regions
+    # A program that segments everything writes a mask of 0 and white for each object. Maps of 0 and
+    # 1 may be two regions
     are_masks = all(is_binary(labels) and labels.max(initial=0) != 1 for labels in segs)
     if len(segs) > 1 and are_masks and any(map(np.any, segs)):
         fault = "several masks of 0 and white, expected label maps, each of all regions"
@@ -148,6 +140,25 @@ def _read_map(
         fixes = (objects, "of two regions each: save 1 and 2")
         raise FileFormatError(f"{show(paths[0])}: {fault}", fix=fixes)
     return prediction
+
+
+def _to_soft_map(content: object) -> Map:
+    """Return the soft map, (H, W), that a file holds; bool becomes 0 and 255."""
+    soft = np.ascontiguousarray(pictures.to_plane(content, "soft map"))
+    if soft.dtype == np.bool_:
+        soft = soft.view(np.uint8) * np.uint8(255)
+    return check_soft_map(soft, "soft map")
+
+
+def _split_label_maps(content: object) -> Sequence[object]:
+    """Return the label maps in a variable: a list of maps, or an array (H, W) or (N, H, W)."""
+    if isinstance(content, list):
+        return content
+    if not isinstance(content, np.ndarray) or content.ndim != 3:
+        return [content]
+    # (H, W, N) is refused. A longer last axis than MOST_ANNOTATORS is the width of an image
+    pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
+    return list(content)
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
@@ -159,10 +170,11 @@ def _choose_variable(arrays: dict[str, object]) -> object:
     if "segs" in arrays:
         return arrays["segs"]
     maps: dict[str, Any] = pictures.select_maps(arrays)  # without scalars and vectors
-    known = []  # names of maps that may be the prediction
-    for name in maps if len(maps) == 1 else SOFT_NAMES:
-        content = maps.get(name)  # an array or a list of arrays; None or other data are refused
-        if all(map(pictures.is_numeric, content if isinstance(content, list) else [content])):
+    names = list(maps) if len(maps) == 1 else [name for name in SOFT_NAMES if name in maps]
+    known = []  # those that hold an array of numbers, or a list of such arrays
+    for name in names:
+        layers = maps[name] if isinstance(maps[name], list) else [maps[name]]
+        if all(map(pictures.is_numeric, layers)):
             known.append(name)
     if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
         return maps[known[0]]
@@ -318,14 +330,13 @@ def read_truth(
 
     - "annotators": the boundaries or regions of each annotator, in one file with all annotators or
       one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
-    - "lines", "oriented" or "depth-map" (the keys of READERS): lines, oriented edges or a depth map
+    - "lines", "oriented" or "depth-map": lines, oriented edges or a depth map
     - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels
       (H, W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is
       True and its file exists.
 
     `options` says how pixel values are interpreted, and `read` returns the bytes of a file. Raises
-    DataError for unexpected content, and if there is not exactly one file (except for
-    "annotators").
+    DataError for unexpected content, or several files (except for "annotators").
     """
     if kind == "annotators":
         return _read_annotators(pair.image_id, pair.gt_paths, options, read)
@@ -341,23 +352,24 @@ def read_truth(
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
     arrays = pictures.read_arrays(path, palette, what=kind, read=read)  # variable -> array
     with errors_naming(path, kind):
-        # `parts` are arguments of GroundTruth, as the fields of a MaskRead are: mask, valid ..
+        # Arguments of GroundTruth: its parts by name and, for a mask, the evidence of its values
+        arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name)}
         if kind in READERS:
             _, parse_annotated = READERS[kind]  # the parsers of predictions and of ground truth
-            parts = parse_annotated(arrays, path)
+            arguments |= parse_annotated(arrays, path)
         elif is_mask:
             array: Map | None = pictures.find_crack_mask(arrays)  # None for most files
             if array is None:
                 array = pictures.require_one_array(arrays, path)
-            parts = options.mask(pictures.to_plane(array, "mask"), file=path.name)._asdict()
+            made = options.mask(pictures.to_plane(array, "mask"), file=path.name)
+            arguments = {"mask": made.mask, "valid": made.valid, "evidence": made.evidence}
         else:
+            # For metrics of objects, a file without classes may have instance numbers
             of_objects = options.kind in (Kind.INSTANCES, Kind.OBJECTS)
-            parts = class_files.parse_annotated_classes(arrays, path, of_objects)
+            arguments |= class_files.parse_annotated_classes(arrays, path, of_objects)
             instances_file = class_files.find_instances_file(path) if instances else None
-            if instances_file and "labels" in parts:
-                class_files.add_instances(parts, instances_file, read)
-        # Evidence of one map without properties, unless `options.mask` has collected some
-        arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
+            if instances_file and "labels" in arguments:
+                class_files.add_instances(arguments, instances_file, read)
         return GroundTruth(pair.image_id, path=path, **arguments)
 
 
@@ -383,62 +395,71 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    - A .mat file with the variable `groundTruth` has a cell with a struct for each annotator, or
-      the single struct of a crack set such as CFD. If a crack is the only annotation, the result
-      also has a mask, True on the crack (False if `options.inverted`).
-    - Any other file has one array, (H, W) or (A, H, W) for A annotators. It holds region labels if
-      the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
-
+    If a crack is the only annotation, the result also has a mask, True on the crack.
     If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
     several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
     pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[MaskRead] = []  # boundaries and regions of each annotator
-    crack = None  # the bool mask of a crack set; None for other files
+    crack = None  # the bool mask in a file of a crack set such as CFD; None for other files
     for path in paths:
-        suffix, decoded_bytes = path.suffix.lower(), DecodedBytes()  # limits those of a file
-        is_regions = options.kind is Kind.REGIONS
+        decoded_bytes = DecodedBytes()  # limits those of a file
         # In a picture with a palette, labels are the indices, and boundaries the gray colours
+        is_regions = options.kind is Kind.REGIONS
         palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
         with errors_naming(path, "ground truth"):
-            # `drawings` has, for each annotator, a dict with Boundaries, Segmentation or both
-            is_bsds = suffix == ".mat" and "groundTruth" in arrays
+            is_bsds = path.suffix.lower() == ".mat" and "groundTruth" in arrays
             if is_bsds:
                 crack = pictures.find_crack_mask(arrays)
-                cell = arrays["groundTruth"]
-                drawings = cell if isinstance(cell, list) else [cell]
-                # [] stands for an annotator of other images who did not draw in this one
-                drawings = [drawing for drawing in drawings if not _is_empty(drawing)]
-            else:
-                expected = "groundTruth or one array (H, W), (A, H, W)"
-                array = pictures.require_one_array(arrays, path, expected)
-                if array.ndim == 3:
-                    pictures.refuse_last_axis(array)
-                name = "Segmentation" if is_regions or suffix == ".seg" else "Boundaries"
-                maps = array if array.ndim == 3 else [array]
-                drawings = [{name: drawn} for drawn in maps]  # like the structs of BSDS
+            drawings = _list_drawings(arrays, path, is_bsds, is_regions)
             if not drawings:
                 raise FaultError("no annotators, expected at least one annotation")
             if len(drawings) > 1 and len(paths) > 1:
                 raise FaultError("several annotators, expected one in each of several files")
             for number, drawing in enumerate(drawings, 1):
                 what = f"annotation {number}"
+                # In BSDS files, 0 and 1 are truth values
                 annotation = parse_annotation(drawing, options, what, path.name, is_bsds)
-                labels = annotation.labels
-                label_bytes = 0 if labels is None else labels.nbytes
-                decoded_bytes.add(annotation.mask.nbytes + label_bytes)
+                decoded_bytes.add(annotation.mask.nbytes)
+                if annotation.labels is not None:
+                    decoded_bytes.add(annotation.labels.nbytes)
                 annotations.append(annotation)
             # Those of all files so far are joined after each file, so that an error names that file
             gt = join_annotations(image_id, paths[0], annotations)
     if crack is not None and len(annotations) == 1:
+        # Inverted like the boundaries, as one option says that both are dark
         gt = gt.replace(mask=~crack if options.inverted else crack)
     if not (options.allow_empty or any(map(np.any, gt.boundaries))):
-        # Whether some annotation has gray values, which are all below gt_threshold
+        # FAINT: an annotation has gray values, which are all below gt_threshold
         is_faint = bool(gt.evidence.values & Values.FAINT)
         raise empty_truth_error(paths[0], len(annotations), is_faint)
     return gt
+
+
+def _list_drawings(
+    arrays: dict[str, object], path: Path, is_bsds: bool, is_regions: bool
+) -> Sequence[object]:
+    """Return what each annotator drew, as dicts with Boundaries, Segmentation (regions) or both.
+
+    A BSDS file (`is_bsds`) has a struct for each annotator in the cell `groundTruth`, and a file of
+    a crack set the struct alone. Any other file has one array, (H, W) or (A, H, W) for A
+    annotators: regions if the file is .seg or `is_regions` is True, and boundaries otherwise.
+    """
+    drawings: list[object] = []
+    if is_bsds:
+        cell = arrays["groundTruth"]
+        for drawing in cell if isinstance(cell, list) else [cell]:
+            # [] stands for an annotator of other images who did not draw in this one
+            if drawing is not None and getattr(drawing, "size", 1) != 0:
+                drawings.append(drawing)
+        return drawings
+    array = pictures.require_one_array(arrays, path, "groundTruth or one array (H, W), (A, H, W)")
+    if array.ndim == 3:
+        pictures.refuse_last_axis(array)
+    name = "Segmentation" if is_regions or path.suffix.lower() == ".seg" else "Boundaries"
+    return [{name: drawn} for drawn in (array if array.ndim == 3 else [array])]
 
 
 def parse_annotation(
@@ -446,38 +467,32 @@ def parse_annotation(
 ) -> MaskRead:
     """Convert the maps that one annotator drew to a boundary mask and a map of region labels.
 
-    drawing: a dict with "Boundaries" (H, W), "Segmentation" (H, W region labels), or both, like a
-        struct of a BSDS .mat file. A field that holds no numbers in the file, such as text, is
-        None.
+    drawing: a dict with "Boundaries" (H, W), "Segmentation" (H, W region labels), or both. A field
+        is None if it holds no numbers in the file, and an array of size 0 if it is missing ([]).
     options: how to binarise Boundaries, such as the threshold `cut` (None: one half), and
         `inverted`, True if boundaries are dark.
     what, file: the names of the drawing, such as "annotation 1", and of its file, for errors.
     is_logical: True if 0 and 1 in Boundaries are truth values and not gray levels.
 
-    Returns a MaskRead, with the fields mask (the boundaries), valid (False at void pixels, or
-    None), evidence (statistics of the map's values) and labels (the regions, or None).
-
     Without Boundaries, the mask has the boundaries of the regions. Raises FaultError if both maps
-    are missing (or [], as MATLAB writes a missing map), or if `options` invert or threshold a
-    drawing without Boundaries.
+    are missing, or if `options` invert or threshold a drawing without Boundaries.
     """
     fields = drawing if isinstance(drawing, dict) else {}
-    drawn, labels = (
-        None if _is_empty(fields.get(name)) else fields[name]
-        for name in ("Boundaries", "Segmentation")
-    )
-    if drawn is None and labels is None:
+    drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
+    has_boundaries = drawn is not None and getattr(drawn, "size", 1) != 0
+    has_regions = labels is not None and getattr(labels, "size", 1) != 0
+    if not (has_boundaries or has_regions):
         has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
         if "Boundaries" in fields or "Segmentation" in fields:  # but its value is None
             has += " without numbers"
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
-    if drawn is not None:
+    if has_boundaries:
         plane = pictures.to_plane(drawn, what)  # (H, W)
         annotation = options.mask(plane, what, file, is_logical)  # thresholds and inverts it
-        drawn_regions = None if labels is None else _to_labels(labels)
+        regions = _to_labels(labels) if has_regions else None
         # Arrays of MATLAB are contiguous along columns, but counting is faster along rows
         boundaries = np.ascontiguousarray(annotation.mask)
-        return annotation._replace(mask=boundaries, labels=drawn_regions)
+        return annotation._replace(mask=boundaries, labels=regions)
     if options.inverted or options.cut:
         # A label is the number of a region and not a gray value. The error suggests, as its `fix`,
         # to set the option back to its default: gt_invert=False or gt_threshold="none"
@@ -485,14 +500,9 @@ def parse_annotation(
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
     regions = _to_labels(labels)
-    # The evidence counts the map, and has no statistics of gray values, as labels are none
+    # One map, without statistics of gray values, as labels are none
     evidence = Evidence(maps=1, file=file)
-    return MaskRead(mask=seg2bdry(regions), valid=None, evidence=evidence, labels=regions)
-
-
-def _is_empty(value: object) -> bool:
-    """Return True for an array without values, MATLAB's [], and for None."""
-    return value is None or (isinstance(value, np.ndarray) and value.size == 0)
+    return MaskRead(seg2bdry(regions), valid=None, evidence=evidence, labels=regions)
 
 
 def join_annotations(
@@ -506,18 +516,25 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    # The fields of MaskRead, with one entry per annotator each
-    boundaries, valid_maps, evidence, regions = zip(*annotations, strict=True)
+    valid: Bool | None = None
+    boundaries, regions = [], []
+    for annotation in annotations:
+        boundaries.append(annotation.mask)
+        if annotation.labels is not None:
+            regions.append(annotation.labels)
+        if annotation.valid is not None:
+            valid = annotation.valid if valid is None else valid & annotation.valid
     where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
-    # Refuses the maps of classes, which add up to white at every pixel, as boundaries do not
+    # Refuses maps of classes, which add up to white at every pixel, as boundaries do not
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
-    parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
-    for drawn_regions, valid in zip(regions, valid_maps, strict=True):
-        if drawn_regions is None:  # this annotator drew none, so all are dropped
-            parts["segmentations"] = ()
-        if valid is not None:
-            parts["valid"] = valid & parts.get("valid", True)
-    combined_evidence = reduce(or_, evidence)  # statistics of all values
+    has_all_regions = len(regions) == len(annotations)
+    parts: dict[str, Any] = {
+        "boundaries": tuple(boundaries),
+        "segmentations": tuple(regions) if has_all_regions else (),
+    }
+    if valid is not None:
+        parts["valid"] = valid
+    combined_evidence = reduce(or_, map(attrgetter("evidence"), annotations))
     return GroundTruth.of_checked(image_id, path, combined_evidence, parts)
 
 
