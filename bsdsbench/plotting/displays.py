@@ -85,11 +85,11 @@ class PRCurveDisplay(CurveDisplay):
         or if `metric` has no curve.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve, best = score["curve"], _best_point(score)
+        curve, best = score["curve"], _best_point(score)  # the latter is the ODS point
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
-        # Points of some published runs (ref:NAME) are combinations of parameters, without an order
+        # The points of some reference runs (ref:NAME) are combinations of parameters, in no order
         display.joined = run.reference is None or run.reference.ordered
-        display.beta2 = _beta2(run, metric)  # of the F-measure of the metric; None: with a curve
+        display.beta2 = _beta2(run, metric)  # beta^2 of the metric's F-measure, for iso-F lines
         return display
 
     @classmethod
@@ -121,27 +121,15 @@ class PRCurveDisplay(CurveDisplay):
         - any other curve: its points are drawn as they are
         """
         converted = to_space(curve, "pr")  # a PRResult, CurvePoints or PRCurve (of a run)
+        computed: dict[str, object] = {}  # fields of the display
         if isinstance(converted, PRResult):
-            # The title, and the points after interpolation
-            arguments = {**_fields_of_ranking(converted), **arguments}
-            return super().from_curve(converted, name, **arguments)
-        # The area is NaN without the numbers of positives and negatives, which give TP and FP, and
-        # if the points are in no order that a line can follow: TP or FP falls from one to the next
+            computed = _fields_of_ranking(converted)
+        # The area is NaN if TP and FP are unknown, or if they fall from one point to the next, so
+        # that the points are in no order that a line can follow
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
-            return super().from_curve(converted, name, **arguments)
-        # `interpolate_pr` adds a point at each whole TP, so 4 positives would give a line of few
-        # points. With all counts times 125 (a whole number, so that whole counts stay whole), rates
-        # are the same, but there are 500 whole TPs, which look smooth
-        scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
-        line = interpolate_pr(
-            scale * converted.tp, scale * converted.fp, scale * converted.positives
-        )
-        computed: dict[str, object] = {
-            "recall": line.recall,
-            "precision": line.precision,
-            "auc": converted.area,
-            "title": f"AUC (counts interpolated) {100 * converted.area:.1f} %",
-        }
+            return super().from_curve(converted, name, **{**computed, **arguments})
+        title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
+        computed = {**_smooth_line(converted), "auc": converted.area, "title": title}
         display = super().from_curve(converted, name, **{**computed, **arguments})
         display.original_points = converted.recall, converted.precision  # marked by dots
         display.number = "auc"  # the field that the legend shows in place of "ap"
@@ -174,6 +162,18 @@ class PRCurveDisplay(CurveDisplay):
         draw_iso_f(ax, self.beta2)
 
 
+def _smooth_line(points: CurvePoints) -> dict[str, object]:
+    """Return the recall and precision of a smooth line through given points of a curve.
+
+    TP and FP change linearly between two points, so that precision follows a hyperbola.
+    """
+    # `interpolate_pr` adds a point at each whole TP, which are few if there are 4 positives. With
+    # all counts times 125, the rates are the same, and 500 TPs are whole. The factor is whole, so
+    # that whole counts stay whole
+    scale = np.ceil(_SMOOTH_POSITIVES / points.positives)
+    return interpolate_pr(scale * points.tp, scale * points.fp, scale * points.positives)._asdict()
+
+
 def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
@@ -181,20 +181,20 @@ def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
 
     Recall and precision have points added at each whole TP, because it is TP and FP that change
     linearly between two points, and not precision (Davis and Goadrich 2006). The two are left out,
-    so that straight lines join the points, if there are no positives, or if the precision is not
-    TP / (TP + FP): it may be the largest at this or a higher recall, or computed for another
-    fraction of positives.
+    so that straight lines join the points, if this does not hold.
     """
     n_predicted = curve.tp + curve.fp
-    precision = ratio(curve.tp, n_predicted)
-    is_predicted = n_predicted > 0
-    is_of_counts = np.allclose(curve.precision[is_predicted], precision[is_predicted])
+    precision_of_counts = ratio(curve.tp, n_predicted)
+    is_predicted = n_predicted > 0  # otherwise precision is 0/0
+    # Not if `curves.pr` took the largest precision at this or a higher recall, or computed it for
+    # another fraction of positives
+    is_of_counts = np.allclose(curve.precision[is_predicted], precision_of_counts[is_predicted])
     fields: dict[str, object] = {}
     if curve.positives and is_of_counts:
         fields |= interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
         auc_name = "AUC (counts interpolated)"
-        auc = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
-    else:
+        auc = davis_goadrich_area(curve.tp, curve.fp, curve.positives)  # exact under this line
+    else:  # straight lines between the points
         auc_name, auc = "AUC (trapezoids)", curve.auc
     areas = {"AP": curve.ap, auc_name: auc, "AP11": curve.ap_11}
     texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
@@ -228,13 +228,14 @@ class FThresholdDisplay(CurveDisplay):
         DataError if there is none, if `metric` has no curve, or if the run is a published reference
         whose curve is parametrised by something other than a threshold.
         """
-        # The curve of a published reference may have another parameter, such as a number of regions
+        # A reference run of segmentations has a point for each value of a parameter of the program,
+        # such as the number of regions, and no thresholds
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
             raise DataError(f"{run.name}: {parameter}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
-        curve = score["curve"]
-        f = f_beta(curve.precision, curve.recall, _beta2(run, metric))  # the metric's beta^2
+        curve = score["curve"]  # with the fields thresholds, recall and precision
+        f = f_beta(curve.precision, curve.recall, _beta2(run, metric))
         return cls(curve.thresholds, f, name=name or run.name, best=_best_point(score))
 
     def _drawing(self) -> Drawing:
@@ -375,14 +376,16 @@ class DETCurveDisplay(CurveDisplay):
         There is no star if the EER is unknown, 0 or 1. The axes cannot show rates of 0 and 1, so
         points with such rates are moved just outside the limits.
         """
-        from scipy.special import ndtr  # the standard normal CDF, the inverse of `_deviate`
+        from scipy.special import ndtr  # the standard normal CDF
 
-        low = self.lowest / 4  # outside the axes, which begin at `lowest`
-        fpr_of_chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))  # even in deviates
+        outside = self.lowest / 4  # any rate below `lowest`, where the axes begin, would do
+        x = np.clip(self.fpr, outside, 1 - outside)
+        y = np.clip(self.fnr, outside, 1 - outside)
+        # Evenly spaced normal deviates (inverse of the CDF), so that the line is smooth on the axes
+        deviates = np.linspace(_deviate(outside), -_deviate(outside), 300)
+        fpr_of_chance = ndtr(deviates)
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
-        x = np.clip(self.fpr, low, 1 - low)
-        y = np.clip(self.fnr, low, 1 - low)
-        return Drawing(x, y, (fpr_of_chance, 1 - fpr_of_chance), star)
+        return Drawing(x, y, chance=(fpr_of_chance, 1 - fpr_of_chance), point=star)
 
     def _prepare(self, ax: Axes) -> None:
         """Set the scales and limits of empty axes. Normal-deviate axes get ticks in percent."""

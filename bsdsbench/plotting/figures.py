@@ -96,23 +96,22 @@ def plot_curves(
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # `lowest`, the lower limit of DET axes, gets the smallest value. Copies are drawn, so displays
-    # keep their own.
+    # DET displays have their lower axis limit as `lowest`. The smallest one holds for all curves
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
-    drawn_levels = set()
+    chance_levels_drawn = set()
     with style.style(file=path is not None):
         for display in displays:
-            # The height of the chance line of a PR curve; other kinds have the same line always
-            chance_level = getattr(display, "chance", None)
-            is_new_level = chance_level not in drawn_levels
-            drawn_copy: Any = copy(display)
+            drawn_copy: Any = copy(display)  # the display keeps its own `lowest`
             if hasattr(display, "lowest"):
                 drawn_copy.lowest = lowest
+            # The height of the chance line of a PR curve. Other kinds have one line for all curves
+            chance_level = getattr(display, "chance", None)
+            is_new_level = chance_level not in chance_levels_drawn
             ax = drawn_copy.plot(ax, chance=chance and is_new_level).ax_
-            for artist in ARTISTS:  # `ax_`, `line_` and so on, which `plot` set on the copy
-                setattr(display, artist, getattr(drawn_copy, artist))
-            drawn_levels.add(chance_level)
-        if len(displays) > 1:  # a title shows the areas of a single curve
+            chance_levels_drawn.add(chance_level)
+            for attribute in ARTISTS:  # "ax_", "line_" and so on, which `plot` set on the copy
+                setattr(display, attribute, getattr(drawn_copy, attribute))
+        if len(displays) > 1:  # `plot` makes titles of the areas, which are for a single curve
             displays[0].ax_.set_title("")
     return style.save(displays[0].figure_, path)  # writes nothing if `path` is None
 
@@ -282,48 +281,78 @@ def plot_runs(
         suffix of `path` is unknown. If `force` is False, also if protocols or images differ.
     """
     given_word(kind, "kind", (*DISPLAYS, _BOX))
-    # A run is a method of one run. Together, the runs of all methods get the same AP and ODS rules
-    given = given_list(runs, "runs", "a list of runs or of their folders")
-    labelled = labelled_runs(given, as_runs(given, names), labels, published)
-    every_run = as_runs([*labelled, *all_runs(methods)])
-    methods_of_one = [Method(run.name, [run]) for run in labelled]
-    all_methods = replace_runs([*methods_of_one, *methods], every_run)
+    drawn_methods = _methods_to_draw(runs, names, methods, labels, published)
+    all_drawn_runs = [run for method in drawn_methods for run in method.runs]
     published_results = published_curves_of(published, labels) if published else []
-    if not (all_methods or published_results):
+    if not (drawn_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
-    _check_comparable(every_run, published_results, human is True, force)
-    if any(method.n_runs > 1 for method in all_methods) and kind not in AVERAGED:
+    _check_comparable(all_drawn_runs, published_results, human is True, force)
+    if any(method.n_runs > 1 for method in drawn_methods) and kind not in AVERAGED:
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
-        return _plot_boxes(every_run, metric, path, look)
-    measure, curves = Spread(spread), []  # one MethodCurve per method and published result
+        return _plot_boxes(all_drawn_runs, metric, path, look)
+    measure = Spread(spread)
     with style.style(look, path is not None):
-        for method in all_methods:
+        curves = []
+        for method in drawn_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
             scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
-            aps = [float(score.get("ap", math.nan)) for score in scores]
+            aps = [float(score.get("ap", math.nan)) for score in scores]  # [] unless `ap` is set
             curves.append(method_curve(method, displays, aps, measure, each_run))
-        # A published AP is shown if its rule is that of all runs or, without runs, of all results
-        rules = {run.protocol.ap_rule for run in every_run}
-        rules = rules or {str(p.ap_rule) for p in published_results if p.ap_rule in AP_RULES}
-        for p in published_results:
-            display = PRCurveDisplay.from_published(p, ap=ap and rules == {p.ap_rule})
-            curves.append(MethodCurve(display))
+        curves += _curves_of_published(published_results, all_drawn_runs, ap)
         figure = plot_curves([curve.display for curve in curves])
         for curve in curves:
             curve.draw_runs()  # of a method with several: the band, or the curves of the others
         # For each entry of the legend the F of its best point, or 0 if there is none
         f_of_artist: dict[Any, float] = {curve.display.line_: curve.f for curve in curves}
-        if human is None:  # mark it if no run has a reason against it
-            reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
-            human = "human" in published or bool(reasons and not any(reasons))
+        if human is None:  # mark human performance if it was measured on the images of the runs
+            reasons_against = [why_not_beside(run, HUMAN_TASK) for run in all_drawn_runs]
+            is_human_comparable = bool(all_drawn_runs) and not any(reasons_against)
+            human = "human" in published or is_human_comparable
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             f_of_artist |= _draw_human_point(figure.axes[0], human)
-        artists = sorted(f_of_artist, key=lambda artist: f_of_artist[artist], reverse=True)
-        style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, measure)])
+        best_first = sorted(f_of_artist, key=lambda artist: f_of_artist[artist], reverse=True)
+        style.legend(figure.axes[0], [*best_first, *spread_entries(curves, kind, measure)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
-        style.figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
+        style.figure_notes[figure] = "\n".join(filter(None, [_signatures(all_drawn_runs), *notes]))
         return style.save(figure, path)
+
+
+def _methods_to_draw(
+    runs: Runs,
+    names: Sequence[str] | None,
+    methods: Sequence[Method],
+    labels: Mapping[str, str],
+    published: Sequence[str],
+) -> list[Method]:
+    """Return the runs, each as a method of one run, followed by the `methods`.
+
+    The runs are named by `names`, and renamed by `labels`, whose other keys must be in `published`.
+    Reference runs get the AP and ODS rules of the other runs.
+    """
+    given = given_list(runs, "runs", "a list of runs or of their folders")
+    named_runs = labelled_runs(given, as_runs(given, names), labels, published)
+    drawn_methods = [*(Method(run.name, [run]) for run in named_runs), *methods]
+    with_common_rules = as_runs([*named_runs, *all_runs(methods)])  # method by method
+    return replace_runs(drawn_methods, with_common_rules)
+
+
+def _curves_of_published(
+    published: Sequence[PublishedResult], runs: Sequence[Evaluation], ap: bool
+) -> list[MethodCurve]:
+    """Return the curves of published results.
+
+    If `ap` is True, the legend shows the AP of those that have the same AP rule as all runs or, if
+    there are no runs, as all of these results.
+    """
+    rules = {run.protocol.ap_rule for run in runs}
+    if not rules:  # a rule that is not in AP_RULES is "unknown"
+        rules = {str(entry.ap_rule) for entry in published if entry.ap_rule in AP_RULES}
+    curves = []
+    for entry in published:
+        display = PRCurveDisplay.from_published(entry, ap=ap and rules == {entry.ap_rule})
+        curves.append(MethodCurve(display))
+    return curves
 
 
 def _check_comparable(
@@ -335,9 +364,9 @@ def _check_comparable(
     (a data set and a metric), and the runs must be comparable with it. If `human` is True, the task
     must be that of human performance on BSDS500.
     """
-    problems = forbidden(runs)  # one text per difference of protocol or images
-    # Without repetitions; the first task of a published result is that of its curve
-    tasks = dict.fromkeys(entry.tasks[0] for entry in published)
+    problems = forbidden(runs)  # a text for each difference of protocol or images between runs
+    # A result with scores of several metrics has several tasks, and a curve of the first
+    tasks = dict.fromkeys(entry.tasks[0] for entry in published)  # without repetitions
     if human:
         tasks[HUMAN_TASK] = None
     if len(tasks) > 1:
@@ -345,6 +374,7 @@ def _check_comparable(
     for run in runs:
         reasons = [why_not_beside(run, task) for task in tasks]
         problems += [f"{run.name}: {reason}" for reason in reasons if reason]
+    # The error says what the option does: "force=True draws them"
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
 
 
@@ -381,21 +411,21 @@ def _plot_boxes(
     first metric that all runs have. The figure is written to `path` unless that is None, in the
     style `look`, such as "page". Undefined scores (NaN) are left out.
     """
-    given_name, _, key = (metric or "").partition(".")
-    metric_name = shared_metric(runs, given_name or None)
+    given_name, _, given_key = (metric or "").partition(".")
+    metric_name = shared_metric(runs, given_name or None)  # raises if a run lacks the given one
     scorer = registry.get(metric_name)
-    wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
+    wanted = f"{metric_name}.{given_key or scorer.image_columns[0].key}"
     score = ""  # the full name of the score, the same for all runs
     values_of_runs = []  # of each run, one value per image in which the score is defined
     for run in runs:
-        image_values = values_by_score(run, metric_name)  # score -> a value per image
-        # METRIC.SCORE, or METRIC.PART.SCORE if `metric` names a part, such as a class
+        image_values = values_by_score(run, metric_name)  # full name of a score -> image values
+        # Its full name is METRIC.SCORE or, if `metric` names a part, METRIC.PART.SCORE
         score = chosen_scores([wanted], list(image_values))[0]
         values = np.array(image_values[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # its metric, part and column; None if no metric has the column
     heading = parsed.column.heading if parsed else score
-    if parsed and parsed.part:
+    if parsed and parsed.part:  # such as a class
         heading = f"{parsed.part}: {heading}"
     with style.style(look, path is not None):
         ax = style.new_axes(3.4, 1.35)  # height in inches, width / height
