@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_type_hints
 
@@ -121,24 +121,27 @@ class Command(click.Command):
         """Raise UsageError for an option that is empty, given twice, or a file of a finished run.
 
         Click would take an empty value, such as that of a variable of the shell that is not set,
-        for the default in many options, and of two values the last. No option takes a file of a
-        run (only its folder), and -o would overwrite it.
+        for the default in many options, and of two values the last. A run is always named by its
+        folder. A file in it is a mistake, and `-o OUT/result.json` would overwrite the run.
         """
-        # {parameter name: text}, and the parameters in the order of `args`, one given twice twice
+        # Click's first step: {parameter name: text, or a tuple if the option takes two}, words left
+        # over, and the parameters in the order of `args`, in which one given twice occurs twice
         texts, _, given = self.make_parser(ctx).parse_args(list(args))
-        saved = ("result.json", "counts.npz")  # the files of a saved run
+        files_of_run = ("result.json", "counts.npz")
         for param in given:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
-            text, fault = str(texts[param.name]), ""  # a tuple of texts if the option takes two
-            # "" may be given if it is the default, such as for --title; a callback checks by itself
+            text, fault = str(texts[param.name]), ""
+            # "" may be given if it is the default, such as for --title. An option with a callback
+            # (a function that converts the text) is checked there
             may_be_empty = param.default == "" or param.callback is not None
             folder, name = os.path.split(text)
+            paths_of_run = [os.path.join(folder, file) for file in files_of_run]
             if given.count(param) > 1:
                 fault = f"is given {given.count(param)} times, expected once"
             elif not text.strip() and not may_be_empty:
                 fault = f"{text!r}: expected a value"
-            elif name in saved and all(os.path.exists(os.path.join(folder, f)) for f in saved):
+            elif name in files_of_run and all(map(os.path.exists, paths_of_run)):
                 fault = f"{text}: is a file of a run, expected another"
             if fault:
                 raise click.UsageError(f"{max(param.opts, key=len)} {fault}", ctx)
@@ -175,18 +178,16 @@ class Options:
     """
 
     def __init__(self, **values: object) -> None:
-        """Set the values by name; None for those that are not given."""
-        vars(self).update(dict.fromkeys(type(self).__annotations__) | values)
+        """Set the options by name: None for those that are not given.
 
-    @classmethod
-    def of_parsed(cls, values: Mapping[str, object]) -> Self:
-        """Return an instance with its values, out of all that click parsed for a command."""
-        own_values = {}
-        for name in cls.__annotations__:
-            declaration = getattr(cls, name)
-            is_group = isinstance(declaration, type)
-            own_values[name] = declaration.of_parsed(values) if is_group else values[name]
-        return cls(**own_values)
+        A group that is not given as an instance gets its own options from `values`, as click parses
+        all options of a command into one dict.
+        """
+        for name in type(self).__annotations__:
+            value, declaration = values.get(name), getattr(type(self), name)
+            if isinstance(declaration, type) and not isinstance(value, declaration):
+                value = declaration(**values)
+            setattr(self, name, value)
 
     @classmethod
     def click_parameters(cls) -> list[click.Parameter]:
@@ -212,11 +213,11 @@ def command(function: Callable[[Any], object], name: str | None = None) -> Comma
 
     name: the name of the command. Default: the function's name without "_command".
     """
-    options = get_type_hints(function)["args"]
+    options: type[Options] = get_type_hints(function)["args"]
     quiet = click.Option(["--quiet"], is_flag=True, help="Show no progress.")
     return Command(
         name or function.__name__.removesuffix("_command"),
-        callback=lambda **values: function(options.of_parsed(values)),
+        callback=lambda **values: function(options(**values)),
         params=[*options.click_parameters(), quiet],
         help=function.__doc__,
     )
@@ -279,9 +280,9 @@ def protocol_from(
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
     """
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.signature import Signature, parse_overrides
+    from bsdsbench.protocol.signature import Signature
 
-    start: Protocol | str | None = options.protocol
+    start: Protocol | str | None = options.protocol  # the text of --protocol
     if options.signature:
         if options.protocol:
             raise click.UsageError("give --signature or --protocol, not both")
@@ -292,38 +293,46 @@ def protocol_from(
     elif start is None and metrics:
         start = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(start)
-    # The changes as texts FIELD=VALUE, those of --set first
-    overrides = list(options.set or ())
-    for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
-        value = getattr(options, field)
-        if value:
-            overrides.append(f"{field}={value}")
-    if options.no_thin:
-        overrides.append("thin=false")
-    if options.nms:
-        overrides.append("nms=true")
-        if options.nms != NMS_WITHOUT_RECIPE:  # the name of a recipe, such as "rcf"
-            protocol = protocol.replace(nms_params=options.nms)
-    if overrides:
-        # ["max_dist=0.01", "depth.crop=1"] gives {"max_dist": 0.01, "options": {"depth": {"crop":
-        # 1}}}: options of metrics are nested. A field that is set twice is refused here
-        changes = parse_overrides(overrides)
-        registry.refuse_options_without_metric(changes, metrics)  # "crop" for "depth.crop"
-        if "max_dist" in changes and changes.get("max_dist_px") is not None:
-            raise click.UsageError("give --max-dist or --max-dist-px, not both")
-        if options.thresholds:
-            # The protocol parses this text again. It knows more forms than `parse_overrides`, such
-            # as the "at .1,.2" of signatures, which was split at the comma
-            changes["thresholds"] = options.thresholds
+    if options.nms and options.nms != NMS_WITHOUT_RECIPE:  # the name of a recipe, such as "rcf"
+        protocol = protocol.replace(nms_params=options.nms)
+    changes = _changes_of(options)
+    if changes:
+        # Refuses "crop" where "depth.crop", an option of the metric depth, was meant
+        registry.refuse_options_without_metric(changes, metrics)
         protocol = protocol.replace(**changes)
-        # Warn of what was set in vain: fields, and metrics whose options were set. The fields name
-        # and version never change a score. The field options stands for its metrics, such as depth
-        options_by_metric: Any = changes.get("options", ())
-        changed = {*changes, *options_by_metric} - {"name", "version", "options"}
+        # Warn of what was set in vain: fields, and metrics whose options were set, which are the
+        # entries of the field "options". The fields "name" and "version" never change a score
+        changed = {*changes, *changes.get("options", ())} - {"name", "version", "options"}
         unused = changed & registry.unused_settings(metrics, protocol)
         if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
     return registry.complete_options(protocol)  # with the defaults of metric options
+
+
+def _changes_of(options: ProtocolOptions) -> dict[str, Any]:
+    """Return {field: value} of the fields of the protocol that the options change.
+
+    Options of metrics are nested: --set depth.crop=1 gives {"options": {"depth": {"crop": 1}}}.
+    Raises ProtocolError if a field is set twice.
+    """
+    from bsdsbench.protocol.signature import parse_overrides
+
+    texts = list(options.set or ())  # FIELD=VALUE each
+    for field in ("thresholds", "max_dist", "max_dist_px", "invert"):
+        if value := getattr(options, field):
+            texts.append(f"{field}={value}")
+    if options.no_thin:
+        texts.append("thin=false")
+    if options.nms:
+        texts.append("nms=true")
+    changes: dict[str, Any] = parse_overrides(texts) if texts else {}
+    if "max_dist" in changes and changes.get("max_dist_px") is not None:
+        raise click.UsageError("give --max-dist or --max-dist-px, not both")
+    if options.thresholds:
+        # Keep the text, which was parsed only to find a field that is set twice. The protocol knows
+        # more forms of it, such as the "at .1,.2" of signatures, which was split at the comma
+        changes["thresholds"] = options.thresholds
+    return changes
 
 
 def split_words(
@@ -386,12 +395,12 @@ def resolve_inputs(
     task = None
     if options.task:
         # --nms and --invert may be given: only the user knows whether the maps need them
-        fixed = {*PROTOCOL_OPTIONS, "metrics", "humans"} - {"nms", "invert"}
-        refuse_given(fixed, "--task, which fixes them")
+        fixed_by_task = {*PROTOCOL_OPTIONS, "metrics", "humans"} - {"nms", "invert"}
+        refuse_given(fixed_by_task, "--task, which fixes them")
         task = Task.load(options.task)
         metrics = (task.metric,)
         protocol_options = protocol_options.replace(protocol=task.protocol)
-        gt = gt or set_folder(task.set)
+        gt = gt or set_folder(task.set)  # raises DataError if the set was not downloaded
         if takes_images:
             image_folder = images or set_folder(task.set, "images")
     elif not gt and not takes_images:
@@ -455,47 +464,45 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
     if click.get_current_context().params.get("quiet"):
         yield None
         return
-    bar: Any = None
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import MofNCompleteColumn, Progress
+    if not sys.stderr.isatty():
+        yield _ProgressLines(title, unit).report
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
 
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        bar.add_task(title, total=None)
-    started = last_line = time.monotonic()
-    first_call: tuple[int, float] | None = None  # (done, time) at the first call
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=None)
+    with bar:
+        yield lambda done, total, image_id: bar.update(task, completed=done, total=total)
 
-    def report(done: int, total: int, image_id: str) -> None:
-        """Update the `bar` of the terminal or, if it is None, print a line now and then.
 
-        A line is "TITLE: 3/10 images, 12 s elapsed, 0.4 images/s, 18 s left". `title` and `unit`
-        ("images") are those of `progress`, and `started` is when it was called. `image_id` is not
-        shown; the functions that report progress pass it to every such function.
-        """
-        nonlocal first_call, last_line
+class _ProgressLines:
+    """Prints lines such as "evaluate: 3/10 images, 12 s elapsed, 0.4 images/s, 18 s left"."""
+
+    def __init__(self, title: str, unit: str) -> None:
+        """Begin to measure the time of the work `title` ("evaluate"), in `unit` ("images")."""
+        self.title, self.unit = title, unit
+        self.started = self.last_line = time.monotonic()
+        self.first_call: tuple[int, float] | None = None  # what was done, and the time
+
+    def report(self, done: int, total: int, image_id: str) -> None:
+        """Print a line if one is due. Who reports progress also passes the id, which is unused."""
         now = time.monotonic()
-        if bar:
-            bar.update(0, completed=done, total=total)  # 0: the only task of the bar
+        if self.first_call is None:
+            self.first_call = done, now
+        done_at_first, time_of_first = self.first_call
+        elapsed = now - self.started
+        is_last = done == total
+        if now - self.last_line < (BRIEF if is_last else max(PLAIN_SECONDS, elapsed / 10)):
             return
-        if first_call is None:
-            first_call = done, now
-        done_at_first, time_of_first = first_call
-        elapsed = now - started
-        # Seconds since the last line after which the next is due: 2 for the last line of all,
-        # otherwise 5, or more if the work takes long
-        interval = BRIEF if done == total else max(PLAIN_SECONDS, elapsed / 10)
-        if now - last_line >= interval:
-            last_line = now
-            line = f"{title}: {done}/{total} {unit}, {elapsed:.0f} s elapsed"
-            if done > done_at_first:
-                # From the first call on: before it, kernels were compiled and workers started
-                rate = (done - done_at_first) / max(now - time_of_first, 1e-9)
-                line += f", {rate:.1f} {unit}/s, {(total - done) / rate:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
-
-    with bar or nullcontext():  # a bar is shown while its `with` block runs
-        yield report
+        self.last_line = now
+        line = f"{self.title}: {done}/{total} {self.unit}, {elapsed:.0f} s elapsed"
+        if done > done_at_first:
+            # From the first call on: before it, kernels were compiled and workers started
+            rate = (done - done_at_first) / max(now - time_of_first, 1e-9)
+            line += f", {rate:.1f} {self.unit}/s, {(total - done) / rate:.0f} s left"
+        print(line, file=sys.stderr, flush=True)
 
 
 def print_json(value: object) -> None:
