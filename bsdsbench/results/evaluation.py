@@ -127,7 +127,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return [record.image_id for record in self.records]
+        return list(map(attrgetter("image_id"), self.records))
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -201,7 +201,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = {record.image_id: record.truth for record in self.records}
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -309,17 +309,16 @@ class Evaluation(TabularResult):
         set_name = f"set:{n_images}"
         if self.identity is not None and self.identity.name:
             set_name = f"{self.identity.name}:{n_images}/{self.identity.total}"
-        forms = set()  # storage formats such as "soft8"; "none" is that of a missing prediction
-        for record in self.records:
-            forms.add(record.form or UNKNOWN)
+        # Storage formats such as "soft8"; "none" is that of a missing prediction
+        forms = {record.form or UNKNOWN for record in self.records}
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
-        if self.reference:  # its counts are of another program, and do not show how it thinned maps
+        if self.reference:  # stored counts of another program, which thinned the maps in its way
             unused |= {"nms", "nms_params", "operator"}
-        detector = self.provenance.detector or {}
-        n_taken_over = detector.get("taken_over")  # maps of an earlier call; any value of JSON
-        has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
+        detector = self.provenance.detector or {}  # its run.json, whose values may have any type
+        n_taken_over = detector.get("taken_over")  # number of maps that an earlier call has made
         scales = detector.get("scales")
+        has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
         return Signature(
             self.protocol,
             set=set_name,
@@ -395,26 +394,28 @@ class Evaluation(TabularResult):
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return the scores of all images: {part: {key of a score: [one value per image]}}.
 
-        A part is a class, or whatever the metric reports separately. The part "" holds the overall
-        scores of an image. Scores that the run's options turn off have no key. If there is a curve,
-        the key AT_ODS has the F of each image at the ODS threshold of the run.
+        A part is a class, or whatever the metric reports separately; "" is the whole image, as in
+        {"": {"dice": [0.8, 0.9]}, "liver": {"dice": [0.7, 0.9]}}. Scores that options turn off have
+        no key. If there is a curve, AT_ODS has each image's F at the ODS threshold of the run.
         """
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
         run_scores = self.score(metric)
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
-        columns = [*definition.columns_of(run_scores), *definition.image_columns]  # run, image
-        keys = dict.fromkeys(c.key for c in (*columns, *definition.part_columns))  # and part
+        run_columns = definition.columns_of(run_scores)
+        columns = (*run_columns, *definition.image_columns, *definition.part_columns)
+        keys = dict.fromkeys(column.key for column in columns)  # such as "dice", each once
         values: dict[str, dict[str, list[Any]]] = {}
-        # Each block has the scores of some images: nested dicts of arrays with a value per image
+        # A block has nested scores as a run has, but of some images: arrays in place of numbers
         for block in definition.image_scores(self.stack(metric), self.protocol):
             for part, scores in definition.scores_by_part(block, self.protocol).items():
                 ods_threshold = value_at(run_scores_by_part[part], "ods.threshold")
-                if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores = {**scores, AT_ODS: scores["curve"].at(ods_threshold)["f"]}
+                curve = scores.get("curve")
+                if ods_threshold is not None and isinstance(curve, PRCurve):
+                    scores = {**scores, AT_ODS: curve.at(ods_threshold)["f"]}
                 for key in keys:
-                    array = value_at(scores, key)
+                    array = value_at(scores, key)  # None if the part does not have the score
                     if array is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())
         self._images[metric] = values
@@ -553,7 +554,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": [task.name for task in self.tasks],
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,

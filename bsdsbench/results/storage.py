@@ -70,7 +70,8 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
-_LAYOUTS = ("pred_layout", "gt_layout")
+# Fields of `Provenance` that are tuples
+_TYPES_OF_ITEMS = {"empty_gt": str, "no_prediction": str, "best_of": str, "chosen": int}
 
 
 @attrs.frozen(kw_only=True)
@@ -133,19 +134,19 @@ class Provenance:
         for field in attrs.fields(cls):
             value = values.get(field.name)
             if field.name == "task":
-                with suppress(DataError, TypeError, KeyError):
+                with suppress(DataError, TypeError, KeyError):  # it is malformed
                     known["task"] = Task.from_mapping(value)
-            elif field.name in _LAYOUTS:  # an object; its own function repairs malformed ones
+            elif field.name in ("pred_layout", "gt_layout"):  # of malformed ones it keeps a part
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):  # mappings, kept without validation
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif field.default == ():  # a tuple of texts or, for "chosen", of integers
-                kind = int if field.name == "chosen" else str
+            elif field.name in _TYPES_OF_ITEMS:  # tuples
+                item_type = _TYPES_OF_ITEMS[field.name]
                 if isinstance(value, list | tuple):
-                    known[field.name] = tuple(v for v in value if isinstance(v, kind))
-            elif isinstance(value, str):
+                    known[field.name] = tuple(v for v in value if isinstance(v, item_type))
+            elif isinstance(value, str):  # all other fields are texts
                 known[field.name] = value
-        return cls(**known)
+        return cls(**known)  # fields that are not in `known` get their default, None or ()
 
 
 class RunArguments(TypedDict, total=False):
@@ -418,22 +419,23 @@ def unpack_record(data: bytes) -> ImageRecord:
     Raises ValueError or TypeError if the bytes are damaged.
     """
     line, _, array_bytes = data.partition(b"\n")
-    # `values` are those of the fields in _FIELDS: id, size, fingerprint and so on. The others are a
-    # list [metric, pred, gt] each, a list [metric, name, dtype, shape] each, and a dict
-    *values, evidence, arrays, groups = json.loads(line)
+    # First the values of the fields that _FIELDS names: id, size, fingerprint and so on
+    *values, evidence_rows, array_rows, groups = json.loads(line)
     fields = dict(zip(_FIELDS.values(), values, strict=True))
-    fields["size"] = tuple(fields["size"])
-    counts: dict[str, Any] = {}
-    offset = 0
-    for metric, name, dtype, shape in arrays:
+    fields["size"] = tuple(fields["size"])  # a list in JSON
+    counts: dict[str, Any] = {}  # metric -> name -> array
+    offset = 0  # where an array begins in `array_bytes`, which has them end to end
+    for metric, name, dtype, shape in array_rows:
         array: NDArray[Any] = np.ndarray(shape, dtype, array_bytes, offset)
         counts.setdefault(metric, {})[name] = array
         offset += array.nbytes
-    others = {}
-    for name, pred_row, gt_row in evidence:
-        others[name] = Sides(Evidence.of_row(*pred_row), Evidence.of_row(*gt_row))
-    pred, gt = others.pop("")  # "": the evidence for the first metric
-    return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=others)
+    evidence = {}  # metric -> that of the prediction and the ground truth
+    for metric, (pred_numbers, pred_file), (gt_numbers, gt_file) in evidence_rows:
+        pred = Evidence.of_row(pred_numbers, pred_file)
+        evidence[metric] = Sides(pred, Evidence.of_row(gt_numbers, gt_file))
+    first = evidence.pop("")  # that for the first metric, whose name is not stored
+    fields |= {"pred": first.pred, "gt": first.gt, "others": evidence}
+    return ImageRecord(**fields, counts=counts, groups=groups)
 
 
 def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
@@ -448,7 +450,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
-        column = [getattr(record, field) for record in records]
+        column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
     with_own_evidence, have_groups = set[str](), False
@@ -508,8 +510,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     """Rebuild the records of N images from the result of `arrays_of_run`: {name: array (N, ...)}.
 
     The arrays are the fields of the records (ids, sizes, ...), evidence (statistics of the pixel
-    values), groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
-    arrays can raise any exception, so call this within `errors_naming`, which reports them.
+    values), groups as JSON, and counts. They are removed from `arrays`, until only counts are left.
+    Damaged arrays can raise any exception, so call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -517,19 +519,23 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
         raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
-    # Metrics whose evidence differs from that for the first. Their arrays are named, for example,
-    # "METRIC:gt_values"; those of the first, "gt_values"
-    with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    first_evidence = _pop_evidence(arrays, "") if n_images else []
-    others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence if n_images}
+    # The evidence for the first metric, in "gt_values" and so on, and that for metrics for which it
+    # differs, in "METRIC:gt_values" and so on. There is none without images
+    first_evidence: list[Sides] = []
+    other_evidence: dict[str, list[Sides]] = {}
+    if n_images:
+        first_evidence = _pop_evidence(arrays, "")
+        for name in list(arrays):
+            if name.endswith(":gt_values"):
+                metric = name.partition(":")[0]
+                other_evidence[metric] = _pop_evidence(arrays, metric)
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for row in groups:
         is_dict = isinstance(row, dict)
         if not is_dict or not all(isinstance(v, str | float | None) for v in row.values()):
             raise FaultError("groups that are neither numbers nor text, expected these")
-    # Of each image, {metric: {name: counts}}, from the arrays that are left
-    counts = _counts_per_image(arrays, n_images)
+    counts = _counts_per_image(arrays, n_images)  # of each image: metric -> name -> array
     records = []
     for k in range(n_images):
         fields = {field: column[k] for field, column in columns.items()}
@@ -540,7 +546,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
             pred=first_evidence[k].pred,
             gt=first_evidence[k].gt,
             groups=groups[k],
-            others={metric: evidence[k] for metric, evidence in others.items()},
+            others={metric: evidence[k] for metric, evidence in other_evidence.items()},
         )
         records.append(record)
     return tuple(records)

@@ -24,19 +24,12 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar, Unpack
+from itertools import chain, islice
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import attrs
 
-from bsdsbench.errors import (
-    DataError,
-    InputWarning,
-    InvertedWarning,
-    Problem,
-    Setting,
-    warn,
-)
+from bsdsbench.errors import DataError, InputWarning, InvertedWarning, Problem, Setting, warn
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import empty_truth_error
@@ -179,29 +172,32 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     If the source is a sequence, only the plan's shard is counted. Any other iterable is consumed
     lazily and completely; `total` is its number of images, or 0 if unknown.
 
-    If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted
-    (in `stored`, otherwise None), so repeating the call resumes the run. Raises DataError with the
+    If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted,
+    so that repeating the call resumes the run. Raises DataError with the
     errors of all images, unless `plan.on_error` is "skip". If the run is interrupted or a worker
     dies, the KeyboardInterrupt or DataError says how many images were stored.
     """
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
-            # Raises now if the table lacks an image or has unknown ones (None: those are allowed)
+            # Raises now, rather than after counting, if the table of groups lacks an image or has
+            # an unknown one. For a part of a set, the table may be that of the whole set (None)
             ids = [item.image_id for item in source]
             is_part = plan.split_file or plan.task or run.provenance.shard
             others = None if is_part else {*run.failed, *run.provenance.no_prediction}
             group_rows(ids, plan.groups, plan.group_by, others)
-        shard, n_shards = plan.shard  # (1, 1) for a run without shards
+        # Shard I of N has every N-th image from the I-th on; (1, 1) has all
+        shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
         total = len(source)
         batch = max(1, min(MAX_BATCH, total // BATCH_DIVISOR))
-        if n_shards > 1:  # an image without a prediction is listed by one shard too
+        if n_shards > 1:  # each image without a prediction is listed by one shard too
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
+    # `stored`: the records in `plan.out`, None without it
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
-        if stored is not None and plan.sources:
-            for name in stored.changed_sources(plan.sources):  # Python files of plug-in metrics
+        if stored is not None and plan.sources:  # hashes of the Python files of plug-in metrics
+            for name in stored.changed_sources(plan.sources):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
@@ -258,7 +254,7 @@ def _count_all(
         image is not counted again (`unchanged`) if its record still fits its files and settings.
     total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
-    images, n_done = _CountedImages(), 0
+    images = _CountedImages()
     looks = FirstLooks(plan)  # maps of the first images, which are checked once for mistakes
     # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
@@ -273,26 +269,28 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(outcomes, 1):
             image_id = call.item.image_id
-            reused = stored.load(image_id) if stored is not None and outcome.unchanged else None
-            if outcome.unchanged and reused is None:  # the stored record is damaged: count again
-                outcome = count(call.item, call.plan, serialise=True)
-            if outcome.error:
-                images.errors[image_id] = outcome.error
-            elif reused is not None:  # files and settings are those of an earlier call
-                images.records.append(reused)
-                images.n_kept += 1
-            elif outcome.record is not None:  # newly counted
-                images.records.append(outcome.record)
+            record = None
+            if stored is not None and outcome.unchanged:  # files and settings are those of a record
+                record = stored.load(image_id)
+                if record is not None:
+                    images.n_kept += 1
+                else:  # it is damaged: count the image again, here and now
+                    outcome = count(call.item, call.plan, serialise=True)
+            if outcome.record is not None:  # newly counted
+                record = outcome.record
                 if stored is not None:
-                    stored.add(outcome.record, outcome.data)  # `data`: the record as bytes
+                    stored.add(record, outcome.data)  # `data`: the record as bytes
+            if record is not None:
+                images.records.append(record)
+            elif outcome.error is not None:
+                images.errors[image_id] = outcome.error
             else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
-            record = reused or outcome.record
-            read_again = None
-            if record is not None and not call.item.form:  # a prediction from a file or array
+            read_again = None  # a function that reads the maps again, if there is a prediction
+            has_prediction = call.item.form == ""  # not "none" or "humans", see `Item.form`
+            if record is not None and has_prediction:
                 read_again = partial(_read_look, call.item, plan, record.fingerprint)
-            # A call with `sanity_check` also returns the maps of its image
-            looks.add(outcome.look, read_again)
+            looks.add(outcome.look, read_again)  # `look`: the maps, if `sanity_check` was set
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
     looks.check()  # if this was not done, as there are few images
@@ -377,8 +375,9 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        # One pair for each group of metrics that interpret files in the same way
-        inputs = [item.load(group, protocol, files) for group in plan.metric_groups]
+        inputs = []  # one pair for each group of metrics that interpret files in the same way
+        for group in plan.metric_groups:
+            inputs.append(item.load(group, protocol, files))
         pred, gt = inputs[0]  # all groups have the same kind of ground truth
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
@@ -414,30 +413,36 @@ def _count_metrics(
     fingerprint: hash of the image's files and of all settings.
     started: value of `time.perf_counter` at which reading the image began.
     """
-    counter: Counter | None = None  # None: the usual count of matched boundary pixels
+    counter: Counter | None = None  # None: without errors by class
     if plan.errors:
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors  # also counts missed and false pixels by class
-    has_thresholds = reads_whole_truth = False  # the latter: not only boundaries
+    # If any metric thresholds maps, and if any uses more of the annotations than boundaries
+    has_thresholds = reads_whole_truth = False
     for metric in map(registry.get, plan.metrics):
         has_thresholds |= metric.cuts_at_thresholds
         reads_whole_truth |= metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for group, (pred, gt) in zip(plan.metric_groups, inputs, strict=True):
-        file_pred = None if item.form else pred  # `form`: an empty map or annotators, no file
+        # `form`: there is no file of a prediction, but an empty map, or the annotators are scored
+        file_pred = None if item.form else pred
         evidence = None
         for metric in group.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            # A group shares its evidence, except that every metric of classes judges labels itself
+            # The evidence is that of the group, but metrics of class labels judge these by their
+            # own options
             if evidence is None or metric.reads == "classes":
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     first_evidence = evidence_by_metric[plan.metrics[0]]
-    differing_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
+    differing_evidence = {}
+    for name, evidence in evidence_by_metric.items():
+        if evidence != first_evidence:
+            differing_evidence[name] = evidence
     pred, gt = inputs[0]  # of the group of the first metric
-    truth = gt.fingerprints(reads_whole_truth)  # hashes of the annotations, `whole` of all of them
+    truth = gt.fingerprints(reads_whole_truth)  # hashes: `listed` of boundaries, `whole` of all
     return ImageRecord(
         item.image_id,
         gt.shape,
@@ -516,6 +521,13 @@ def _set_up_worker() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
+class _Batch(NamedTuple, Generic[C, R]):
+    """Calls that were submitted together."""
+
+    calls: list[C]
+    future: Future[list[R]]  # of what the calls return
+
+
 def _map_in_order(
     function: Callable[..., R],
     calls: Iterable[C],
@@ -532,14 +544,15 @@ def _map_in_order(
     executor: makes the calls; if it is None, they are made in this thread.
     max_pending, batch: the maximum number of batches that are pending, and of calls per batch.
 
-    If a worker dies, raises BrokenExecutor with the ids of the images in the pending batches.
+    `function` must not raise. So an exception means that a worker has died; BrokenExecutor is then
+    raised, with the ids of the images in the pending batches.
     """
     if executor is None:
         for call in calls:
             yield call, function(*call)
         return
     remaining = iter(calls)
-    pending = deque[tuple[list[C], Future[list[R]]]]()  # batches and their futures, oldest first
+    pending = deque[_Batch[C, R]]()  # the oldest first
     try:
         while True:
             new = list(islice(remaining, batch)) if len(pending) < max_pending else []
@@ -547,27 +560,29 @@ def _map_in_order(
                 return
             try:
                 if new:  # submit batches until enough are pending, then wait for the oldest
-                    pending.append((new, executor.submit(_call_until_deadline, function, new)))
+                    future = executor.submit(_call_until_deadline, function, new)
+                    pending.append(_Batch(new, future))
                     continue
-                oldest, future = pending[0]
-                returned = future.result()
-                not_called = oldest[len(returned) :]  # the worker's time for a batch was over
-                if not_called:  # they remain the oldest batch, so that the order is kept
-                    future = executor.submit(_call_until_deadline, function, not_called)
-                    pending[0] = not_called, future
+                oldest = pending[0].calls
+                returned = pending[0].future.result()  # of the first calls, made in time
+                not_made = oldest[len(returned) :]
+                if not_made:  # they stay the oldest batch, so that the order is kept
+                    future = executor.submit(_call_until_deadline, function, not_made)
+                    pending[0] = _Batch(not_made, future)
                 else:
                     pending.popleft()
             except Exception as error:
-                lost = listed([call[0].image_id for made, _ in pending for call in made])
+                calls_in_work = chain.from_iterable(submitted.calls for submitted in pending)
+                lost = listed([call[0].image_id for call in calls_in_work])
                 fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
                     f"a worker process died ({fault}; out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), in work: {lost}"
                 ) from None
-            yield from zip(oldest, returned, strict=False)  # only the calls that were made
+            yield from zip(oldest, returned, strict=False)  # without the calls that were not made
     finally:
-        for _, future in pending:
-            future.cancel()
+        for submitted in pending:
+            submitted.future.cancel()
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:

@@ -439,7 +439,7 @@ def make_plan(
 
     - A task (a data set, a protocol and a metric under one name) sets the protocol and the metric.
     - The default protocol and the default `pred_kind` are those of the first metric.
-    - `classes` becomes an option of every metric in the protocol.
+    - `classes` becomes an option of every metric in the protocol, beside their other options.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
     forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
@@ -450,17 +450,19 @@ def make_plan(
     names = registry.check_names(metrics)
     fields = attrs.asdict(keywords, recurse=False)  # of the Plan: some are replaced below
     fields["task"] = fields["multi_scale"] = None
-    if keywords.task is not None:  # its metric and, unless one is given, its protocol are used
+    if keywords.task is not None:
         from bsdsbench.protocol.tasks import Task
 
         task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
         fields["task"] = task
-        protocol = _protocol_of(task, keywords, protocol, names)  # raises if they contradict it
+        # The given protocol, or that of the task. Raises if an argument contradicts the task
+        protocol = _protocol_of(task, keywords, protocol, names)
         names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         class_option = {"classes": tuple(keywords.classes)}
+        # `replace` adds this to the options {metric: {option: value}} that the protocol has
         resolved = resolved.replace(options=dict.fromkeys(names, class_option))
     if keywords.scales is not None or keywords.flip:  # several calls of the detector per image
         from bsdsbench.transforms.multi_scale import MultiScale
@@ -474,7 +476,8 @@ def make_plan(
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     plan = Plan(**fields)
     largest = max(resolved.tolerances)  # fractions of the image diagonal, unless in pixels
-    if resolved.max_dist_px is None and largest > _WIDE and "max_dist" not in plan.unused:
+    is_used = "max_dist" not in plan.unused  # a metric of the run depends on it
+    if resolved.max_dist_px is None and largest > _WIDE and is_used:
         meant = f"{largest / 100:.6g} if {largest:g} % is meant"
         warn(InputWarning(f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected {meant}"))
     return plan

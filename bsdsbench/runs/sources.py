@@ -134,18 +134,21 @@ class FileItem:
         given. If the image has no file of a prediction, the prediction is an empty map. If
         annotators are scored (`kind` is ""), it is None. `read` returns the bytes of a file.
         """
-        files, readings = group.files, group.readings  # expected content, meaning of the values
-        gt_kind = group.metrics[0].gt_kind
+        files = group.files  # `instances`: whether there are instance maps beside label maps
+        readings = group.readings  # the meaning of the values, such as whether 255 is void
+        gt_kind = group.metrics[0].gt_kind  # a group reads files as its first metric does
         gt = readers.read_truth(self.pair, gt_kind, readings.gt, files.instances, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
+            field_of_view = readers.read_field_of_view(self.valid, gt.shape, read)
             not_void = gt.parts.get("valid", True)
-            gt = gt.replace(valid=readers.read_field_of_view(self.valid, gt.shape, read) & not_void)
+            gt = gt.replace(valid=field_of_view & not_void)
         if not self.kind:
             return Inputs(None, gt)
-        # Of an empty prediction: one map per class if a prediction has a file for each class
+        # Of an empty prediction: one per class if predictions have a file per class (`classes`)
         n_maps = len(files.classes) or self.n_maps
+        # The prediction in the files of `pair`, or `n_maps` empty maps if it has none
         pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
 
@@ -446,24 +449,28 @@ def find_sources(
     or if the run has no images. A missing prediction is an empty map if the run counted it as one
     (`missing="zero"`), otherwise an error.
     """
+    # `place`: the absolute path of a folder of the run if this exists, otherwise the given path
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
     metrics = run.metrics if metric is None or metric in run.metrics else [metric]
-    reader = registry.readers(metrics)[0]  # the first metric that decides how files are read
+    # The metrics that decide how files are read: those that require masks, if there are any
+    reader = registry.readers(metrics)[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     # An empty map replaces a missing prediction if it did so in the run, or if this is not known
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     group = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     photos = find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
-    valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
+    # Masks of the field of view, if the metric can leave out void pixels, those outside of it
+    valid_dir = run.place("valid") if reader.void else None
     folders = pred, gt, photo_dir if reader.photo else None, valid_dir
     items, _ = _pair_files(*folders, run.image_ids, missing, kind, group)
     settings = run.metrics, run.protocol, kind
-    # Two hashes, because the run does not say whether it counted errors by class
+    # A record with one of these hashes was counted with the settings of the run. There are two,
+    # because the run does not state whether it counted errors by class
     settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
     return Sources({item.image_id: item for item in items}, photos, kind, reader, settings_hashes)
 
