@@ -316,8 +316,7 @@ class Evaluation(TabularResult):
         if self.reference:  # stored counts of another program, which thinned the maps in its way
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}  # its run.json, whose values may have any type
-        n_taken_over = detector.get("taken_over")  # number of maps that an earlier call has made
-        scales = detector.get("scales")
+        scales, n_taken_over = detector.get("scales"), detector.get("taken_over")  # earlier maps
         has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
         return Signature(
             self.protocol,
