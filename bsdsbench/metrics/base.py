@@ -456,9 +456,8 @@ class Metric(ABC, Generic[Opt]):
         counter: a replacement for `boundary_counts` that also counts errors by class. Metrics
             without `has_errors` ignore it.
 
-        Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels
-        that the metric cannot leave out, or if `pred` is None and the metric cannot compare
-        annotators, or the image has fewer than two.
+        Raises ShapeError if the sizes do not fit, and DataError if there are void pixels, which the
+        metric cannot leave out, or if annotators cannot be compared or are fewer than two.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -469,7 +468,8 @@ class Metric(ABC, Generic[Opt]):
                 raise DataError(f"metric {self.name!r}: cannot compare annotators")
             n = len(gt.segmentations if self.segmentations else gt.boundaries)  # of annotators
             if n < 2:
-                raise DataError(f"{gt.where}: {n} annotator(s), expected two or more to compare")
+                fault = f"{gt.where}: {n} annotator(s), expected two or more to compare"
+                raise DataError(fault, fix="if files are ID_1, ID_2 ..: a split file of the ids")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):  # raise: other sizes (a contour map has the double size)
             contours = pred.kind == "soft" and self.reads == "annotators"
