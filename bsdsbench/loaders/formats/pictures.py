@@ -66,8 +66,8 @@ class Palette(Enum):
 
     COLOURS = auto()  # the colours, which must be gray
     INDICES = auto()  # the indices, such as class labels
-    MASK = auto()  # the colours if all pixels are black or white, whichever of them is index 0, or
-    # of many grays; otherwise the indices
+    MASK = auto()  # the colours if those in use are black and white, whichever of them is index 0,
+    # or more than _FEW_GRAYS grays, which make a gray picture; otherwise the indices
 
 
 def id_of(path: PathLike) -> str:
@@ -213,8 +213,8 @@ def _read_npy_array(file: IO[bytes], size: int, is_image: bool) -> Map:
     other types, and FaultError for damaged data.
     """
     npy = np.lib.format
-    # Version of the format -> function that reads the header. Version (3, 0) has no function here:
-    # it is for arrays with named fields, which hold no image
+    # Version of the format -> function that reads the header. A file of version (3, 0), which only
+    # arrays with named fields need, is refused below by the KeyError
     header_readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         version = npy.read_magic(file)
@@ -243,28 +243,15 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - 1 bit: uint8 with 0 and 255 or, unless `palette` is Palette.COLOURS, with 0 and 1
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
     - RGB, and images with alpha: the gray channel as uint8
-    - an index into a palette at each pixel: uint8. The result has the gray colours for
-      Palette.COLOURS, and the indices for Palette.INDICES. Palette.MASK means the colours if those
-      in use are black and white, or more than _FEW_GRAYS (16) grays, which make a gray picture;
-      otherwise the indices.
+    - an index into a palette at each pixel: uint8, the gray colours or the indices (see `Palette`)
 
-    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
-    files, which change labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
+    Raises FaultError if any pixel is coloured or not opaque, or if labels may have changed.
     """
     header = open_image(data)
     _check_mode(header)
+    if palette is Palette.INDICES:
+        _refuse_changed_labels(data, header)
     mode = header.mode
-    is_lossy_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
-    # A TIFF may be compressed as JPEG
-    is_jpeg = header.format == "JPEG" or header.info.get("compression") == "jpeg"
-    if palette is Palette.INDICES and (is_lossy_webp or is_jpeg):
-        lossy = "lossy WebP" if is_lossy_webp else "JPEG"
-        raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
-    few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of 2 or 4 bits of gray
-    if palette is Palette.INDICES and few_bits:
-        step = {"2": 85, "4": 17}[few_bits[1]]  # 255 / 3 and 255 / 15: label 1 becomes 85 or 17
-        has = f"has gray of {few_bits[1]} bits, whose labels may be 0, 1 .. or 0, {step} .."
-        raise FaultError(f"{has}, expected 8 or 16 bits")
     # The mode to decode to. "P" gives the indices into a palette, "I" integers of 32 bits, "RGB"
     # colours, and None the stored mode
     target = mode if mode in ("P", "I") else None
@@ -272,19 +259,43 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
     if mode == "P" and palette is Palette.MASK:
-        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)  # (K, 3)
+        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)  # of each index
         used = colours[np.unique(array)]
         are_gray = (used == used[:, :1]).all()
         is_black_and_white = np.isin(used, (0, 255)).all()
         if are_gray and (is_black_and_white or len(used) > _FEW_GRAYS):
             return colours[:, 0][array]  # the gray colour of each pixel
+    if array.ndim == 3:
+        return _merge_channels(array, palette, mode)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
-    # Pillow's way to 16-bit gray differs between formats and versions
+    # Gray of 16 bits has the mode "I;16" or, in a PNG or PNM by some versions of Pillow, "I"
     if "16" in mode or (mode == "I" and header.format in ("PNG", "PPM")):
         return array.astype(np.uint16)
-    if array.ndim == 2:
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _refuse_changed_labels(data: bytes, header: ImageFile.ImageFile) -> None:
+    """Raise FaultError if an image, opened as `header`, may have other labels than were saved."""
+    is_lossy_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
+    # A TIFF may be compressed as JPEG
+    is_jpeg = header.format == "JPEG" or header.info.get("compression") == "jpeg"
+    if is_lossy_webp or is_jpeg:
+        lossy = "lossy WebP" if is_lossy_webp else "JPEG"
+        raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
+    for bits in (2, 4):
+        if f"'L;{bits}" in str(header.tile[:1]):  # the stored mode is gray of 2 or 4 bits
+            step = 255 // (2**bits - 1)  # Pillow stretches it to 8 bits: label 1 becomes 85 or 17
+            has = f"has gray of {bits} bits, whose labels may be 0, 1 .. or 0, {step} .."
+            raise FaultError(f"{has}, expected 8 or 16 bits")
+
+
+def _merge_channels(array: Map, palette: Palette, mode: str) -> Map:
+    """Convert an image (H, W, C) of opaque gray, with equal channels, to (H, W).
+
+    The channels are gray or RGB, and perhaps alpha. Raises FaultError if a pixel is coloured or not
+    opaque; its advice depends on how a `palette` is read, and on the stored Pillow `mode`.
+    """
     n_channels = array.shape[2]
     if n_channels in (2, 4) and (array[:, :, -1] != 255).any():  # alpha, after gray or RGB
         fix = "save one channel, such as the alpha channel of an object that was cut out"
@@ -297,7 +308,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
         raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
-    return np.ascontiguousarray(array[:, :, 0])  # one of the equal channels
+    return np.ascontiguousarray(array[:, :, 0])
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
@@ -305,8 +316,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
     This rejects images with several pages (other than the smaller copies of the first page that a
     TIFF file may have), PNM files with a maxval other than 255 or 65535, 16-bit colour, the modes
-    CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is black there, as other
-    programs read it.
+    CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit.
     """
     mode = header.mode
     n_pages = getattr(header, "n_frames", 1)
@@ -316,11 +326,10 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
             raise FaultError(f"has {n_pages} pages, expected one")
     if n_pages > 1:
         header.seek(0)
-    # Pillow's plan for the blocks of pixels: (decoder, box, offset, arguments of the decoder). The
-    # arguments are the stored mode, such as "RGB;16B", or a tuple that begins with it
+    # Pillow's plan for the blocks of pixels: (decoder, box, offset, arguments of the decoder)
     for tile in header.tile:
-        decoder, arguments = tile[0], tile[3]
-        stored_mode = str(arguments).partition(",")[0]
+        decoder, arguments = tile[0], tile[3]  # the stored mode, or a tuple that begins with it
+        stored_mode = str(arguments).partition(",")[0]  # "RGB;16B", or "('RGB;16B'" of the tuple
         if decoder.startswith("ppm") and isinstance(arguments, tuple):  # (stored mode, maxval)
             # Pillow opens 16-bit gray as mode "I", and rescales pixels for any other maxval
             maxval = int(arguments[1])
@@ -333,6 +342,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
         raise FaultError(f"has colour mode {mode}, expected gray")
     tags = getattr(header, "tag_v2", {})  # of a TIFF
     is_0_white = tags.get(_PHOTOMETRIC_INTERPRETATION) == 0
+    # tifffile stores True as 1, which is then black; other programs read black as 0
     if mode == "1" and is_0_white and "tifffile" in str(tags.get(_SOFTWARE)):
         fix = "save mask.astype(numpy.uint8) * 255"
         raise FaultError("has 1 bit, whose True tifffile saves as black, expected 8 bits", fix=fix)
@@ -341,23 +351,18 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     """Raise DataError if a `cut` below 1/255 would turn noise of JPEG in a mask (H, W) into object.
 
-    A cut is a fraction of `white`, the value of white; pixels at or above it are object. Presets of
-    cracks take every value above 0. JPEG leaves faint gray around objects: below an eighth of
-    white, and some of it more than three pixels away. A mask that was resized or blurred has other
-    gray: up to white, and hardly any so far away. A mask is refused if it has the gray of JPEG:
-
-    - Of the gray below one half, 85 % or more is faint (86 % and more in JPEG of quality 50 to 95).
-    - Faint pixels are at least 2 % of the number of object pixels.
-    - At least 2 % of the faint pixels are more than three pixels from the object.
-
+    Pixels at or above the cut, a fraction of `white`, are object. Presets of cracks take every
+    value above 0. JPEG leaves faint gray around objects, and some of it more than three pixels
+    away. A mask that was resized or blurred has gray up to white, and hardly any so far away.
     `what` names the mask.
     """
     if cut >= 1 / 255:
         return
-    is_dark, is_object = (mask > 0) & (mask < white / 2), mask >= white / 2
-    is_faint = is_dark & (mask < white / 8)
-    n_faint, n_object = np.count_nonzero(is_faint), np.count_nonzero(is_object)
-    if n_object and n_faint >= max(0.85 * np.count_nonzero(is_dark), 0.02 * n_object):
+    is_object, is_faint = mask >= white / 2, (mask > 0) & (mask < white / 8)
+    n_dark = np.count_nonzero((mask > 0) & (mask < white / 2))
+    n_object, n_faint = np.count_nonzero(is_object), np.count_nonzero(is_faint)
+    is_mostly_faint = n_faint >= 0.85 * n_dark  # 86 % and more in JPEG of quality 50 to 95
+    if n_object and is_mostly_faint and n_faint >= 0.02 * n_object:  # fewer may be drawn
         from scipy.ndimage import maximum_filter
 
         is_far = ~maximum_filter(is_object, 7)  # no object pixel in the 7 x 7 pixels around
@@ -513,14 +518,11 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
         return None
     low, high = labels.min(), labels.max()
-    # Labels are 0 and 1, or 1 and 2; the larger is the crack. If all are 1, it is the smaller of 1
-    # and 2, and there is no crack
+    # The crack is 1 beside 0, and otherwise 2: if all labels are 1, there is no crack
     crack_label = 1 if low < 1 and high <= 1 else 2
-    mask = labels == crack_label
-    is_ground = labels == low  # the crack too, if all labels are 2
-    has_two_values = (mask | is_ground).all() and low >= 0 and high <= 2
-    if not has_two_values:
+    if low < 0 or high > 2 or not np.isin(labels, (low, crack_label)).all():
         return None
+    mask = labels == crack_label
     if is_cell:  # of a crack set, or of BSDS
         outline = struct.get("Boundaries")
         has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
@@ -553,27 +555,28 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     n = len(maps)
     if n < 2:
         return
-    is_first_pixel_0 = True
+    is_first_pixel_0 = True  # in all maps
     for channel in maps:
         if channel.shape != maps[0].shape:
             return
         is_first_pixel_0 = is_first_pixel_0 and not channel[0, 0]
-    if is_first_pixel_0:  # in all maps: the sum is neither white nor (n - 1) * white
+    # As in most boundary maps: the sum there, 0, is neither white nor (n - 1) * white
+    if is_first_pixel_0:
         return
     white: float = 1
-    rounding = 0.02  # by how much a sum may differ from white
+    tolerance = 0.02  # by how much a sum may differ from white
     if not any(channel.dtype.kind == "f" for channel in maps):
         white = white_above(max(int(channel.max(initial=0)) for channel in maps))  # 255 for 200
-        rounding = n if white > 1 else 0  # each map is rounded
+        tolerance = n if white > 1 else 0  # each of n maps of 8 or 16 bits is rounded
     # Independent maps often fail at the first pixel or row, which saves summing all pixels
     first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
     for region in (first_pixel, first_row, whole_map):
         total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
-        is_white = (np.abs(total - white) <= rounding).all()
-        is_inverted = (np.abs(total - (n - 1) * white) <= rounding).all()
+        is_white = (np.abs(total - white) <= tolerance).all()
+        is_inverted = (np.abs(total - (n - 1) * white) <= tolerance).all()
         if not (is_white or is_inverted):
             return
-    if any(channel.min() < channel.max() for channel in maps):
+    if any(channel.min() < channel.max() for channel in maps):  # not all are constant
         argmax = "of classes: numpy.argmax(maps, axis=0) is their label map"
         has = f"{n} maps that add up to one in every pixel"
         fixes = (argmax, "save the map of one class, (H, W)")
