@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool, advice_on_range
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
-from bsdsbench.images import Map, describe_values, is_binary, white_above
+from bsdsbench.images import Map, describe_values, is_binary, white_above, without_void
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
 from bsdsbench.loaders.labels import (
     VOID_EVIDENCE,
@@ -108,9 +108,7 @@ class ReadOptions:
         boundaries are neither binary (0 and one of 1, 255 and 65535) nor thresholded at a `cut`.
         """
         valid = self._find_valid(values) if self.void else None
-        if valid is not None:
-            values = values.copy()
-            values[~valid] = 0
+        values = without_void(values, valid)
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
         binary = is_binary(values)  # only 0 and one of 1, 255 and 65535

@@ -62,18 +62,16 @@ class CocoItems:
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int | float | str, str] = {}
-        self.gt = self._read_side(self.gt_path, is_truth=True)  # also fills images and categories
+        # The ground truth is first, because this also fills `images` and `categories`
+        self.gt = self._read_side(self.gt_path, is_truth=True)
         self.pred = self._read_side(self.pred_path, is_truth=False)
 
     def _read_side(self, path: Path, is_truth: bool) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations: image id -> annotations of the image.
 
-        The ground truth must be read first, because it lists the images and the categories, which
-        are stored in `images` and `categories`. A panoptic file has one annotation per image, which
-        lists the segments of a PNG. Predictions with low scores, which were perhaps written for
-        COCO's AP alone, give an InputWarning. Raises FileFormatError if an annotation names an
-        image that the ground truth does not list, or if a panoptic file does not have one
-        annotation per image.
+        A panoptic file has one annotation per image, which lists the segments of a PNG. Raises
+        FileFormatError if it has more or fewer, or if an annotation names an image that the ground
+        truth does not list.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -89,20 +87,13 @@ class CocoItems:
             for entry in entries:
                 image_id = _get_id(entry, "image_id", self.images, "listed images")
                 by_image.setdefault(image_id, []).append(entry)
-            # A file of predictions that lists no annotations is panoptic if the ground truth is
-            if not (entries or is_list or is_truth):
-                entries = chain.from_iterable(self.gt.values())  # has been read before
-            if _are_panoptic(entries):
+            is_panoptic = _are_panoptic(entries)
+            if not (entries or is_list or is_truth):  # no predictions: a file like the ground truth
+                is_panoptic = _are_panoptic(chain(*self.gt.values()))
+            if is_panoptic:
                 self._check_panoptic(by_image)
-        if is_truth:
-            return by_image
-        scores = [entry.get("score", 1) for entry in chain(*by_image.values())]
-        n_low = sum(isinstance(score, int | float) and score < _LEAST_SHOWN for score in scores)
-        # A few may be meant to be shown: not below 10, or a third of all
-        if n_low >= 10 and 3 * n_low > len(scores):
-            has = f"{n_low} of {len(scores)} results have a score below {_LEAST_SHOWN}"
-            fix = "leave out those that are not meant to be shown"
-            warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=fix))
+        if not is_truth:
+            _check_scores(chain(*by_image.values()), path)
         return by_image
 
     def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
@@ -128,32 +119,32 @@ class CocoItems:
         # `_draw` counts the annotated masks that have a box, and those that are not in theirs
         self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
-            gt = self._draw(image_id, is_truth=True, annotated=[])
-            # Where segments overlap, the one drawn later is seen. If the prediction is perfect, its
-            # segments must be drawn in the annotated order, or other parts of them would be seen
+            gt = self._draw(image_id, is_truth=True)
+            # A perfect prediction must draw overlapping segments in the annotated order, or other
+            # parts of them would be seen
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
+            # Both would move masks out of their boxes, if rows and columns were exchanged
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
 
-    def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
+    def _draw(self, image_id: int, is_truth: bool, annotated: Sequence[_Segment] = ()) -> _Drawing:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
 
-        annotated: the annotated segments of the image in drawing order, [] for the annotated map.
-            Predicted segments that equal some of them are drawn in the same order, so that where
-            they overlap, the same one is seen (see `_reorder_exact`).
-
+        Predicted segments that equal some of the `annotated` ones are drawn in the order of these.
         For a panoptic file, the map is read from a PNG, and no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
-        _, shape = self.images[image_id]
+        _, shape = self.images[image_id]  # name, (rows, columns)
         with errors_naming(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
-            segments = _reorder_exact(annotated, self._read_segments(entries, shape, is_truth))
+            segments = self._read_segments(entries, shape, is_truth)
+        if annotated:
+            segments = _reorder_exact(annotated, segments)
         label_map = np.zeros(shape, np.int32)
         for segment in segments:
             label_map[segment.mask] = segment.value
@@ -216,34 +207,23 @@ class CocoItems:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
         `entry` is the image's annotation in the JSON file `path`; it names the PNG, which is in the
-        folder named like the file, and lists its segments. In the label map, their values are
-        class * DIVISOR + instance. Pixels without a segment are of the ignored class (the number
-        after the last category) in ground truth, and background (0) in predictions.
+        folder named like the file, and lists its segments. Their values in the label map are class
+        * DIVISOR + instance. Pixels without a segment are of the ignored class (the number after
+        the last category) in ground truth, and background (0) in predictions.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
-        data = read_bytes(png)
+        ids = _read_segment_ids(png, shape)
+        listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
         with errors_naming(png, "a panoptic PNG"):
-            header = open_image(data)
-            if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
-                fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
-                raise FaultError(f"{fault} (other formats change the segment numbers)")
-            rgb = decode_pixels(data, header, "RGB").astype(np.int64)
-            if rgb.shape != (*shape, 3):
-                raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
-            ids = rgb @ np.array([1, 256, 65536])  # (H, W) segment ids
-            listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         n_categories = len(self.categories)
-        no_segment = (n_categories + 1) * DIVISOR if is_truth else 0  # the ignored class, or 0
-        label_map = np.full(shape, no_segment, np.int32)
+        label_map = np.full(shape, (n_categories + 1) * DIVISOR if is_truth else 0, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
-            value = self._value_in_map(segment, number, is_truth)  # class * DIVISOR + instance
-            is_crowd = is_truth and value > no_segment  # a crowd has an instance of the last class
-            if is_crowd:
-                # In panopticapi, predicted segments of category k are not punished in a crowd of k.
-                # Of several crowds of k in an image, only the last counts as such. It keeps the
-                # instance DIVISOR - k. Earlier ones get DIVISOR - k - n_categories, all the same,
-                # which is the crowd of no category
+            value = self._value_in_map(segment, number, is_truth)
+            if is_truth and _is_crowd(segment):
+                # In a crowd of a category, panopticapi does not punish predicted segments of the
+                # category. Of several such crowds in an image, only the last counts. The earlier
+                # ones become the crowd of no category, by an instance below those of all categories
                 label_map[label_map == value] = value - n_categories
             label_map[ids == segment["id"]] = value
         return label_map
@@ -264,6 +244,31 @@ class CocoItems:
             ignored_class = len(self.categories) + 1
             return ignored_class * DIVISOR + DIVISOR - class_number
         return class_number * DIVISOR + number
+
+
+def _check_scores(predictions: Iterable[Entry], path: Path) -> None:
+    """Give an InputWarning for predictions with low scores, perhaps written for COCO's AP alone."""
+    scores = [entry.get("score", 1) for entry in predictions]
+    n_low = sum(isinstance(score, int | float) and score < _LEAST_SHOWN for score in scores)
+    # A few may be meant to be shown: not below 10, or a third of all
+    if n_low >= 10 and 3 * n_low > len(scores):
+        has = f"{n_low} of {len(scores)} results have a score below {_LEAST_SHOWN}"
+        fix = "leave out those that are not meant to be shown"
+        warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=fix))
+
+
+def _read_segment_ids(png: Path, shape: _Size) -> I8:
+    """Read the segment id of each pixel, R + 256 G + 65536 B, from a panoptic PNG of this shape."""
+    data = read_bytes(png)
+    with errors_naming(png, "a panoptic PNG"):
+        header = open_image(data)
+        if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
+            fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
+            raise FaultError(f"{fault} (other formats change the segment numbers)")
+        rgb = decode_pixels(data, header, "RGB").astype(np.int64)
+        if rgb.shape != (*shape, 3):
+            raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
+    return rgb @ np.array([1, 256, 65536])
 
 
 class _Drawing(NamedTuple):
@@ -357,15 +362,13 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
     return any(isinstance(entry, dict) and "segments_info" in entry for entry in entries)
 
 
-def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
+def _reorder_exact(annotated: Sequence[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Reorder predicted segments, so that a perfect prediction draws the map of the annotation.
 
     Both lists are in drawing order: where segments overlap, the later one is seen. Predicted
     segments that equal annotated ones (in category and pixels) exchange places among themselves to
     have the annotated order; all other segments stay where they are.
     """
-    if not annotated:  # as for the annotated segments themselves
-        return predicted
     rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
     contents = [segment.content() for segment in predicted]
     places = [k for k, content in enumerate(contents) if content in rank_of_content]
@@ -505,13 +508,16 @@ def _parse_runs(text: str) -> I8:
 
     A character's code, less 48, is a number of six bits. The lower five are part of a run length;
     the sixth (32) says that the length goes on in the next character, with its next higher bits.
-    The last five bits of a length are signed (two's complement). From the fourth run on, the text
-    has the difference from the run two before, which may be negative.
+    The last five bits of a length are signed. From the fourth run on, the text has the difference
+    from the run two before, which may be negative: "P1" is 0 + 1 * 32, and "O" is 31 - 32 = -1.
+
+    >>> _parse_runs("P123O").tolist()
+    [32, 2, 3, 1]
     """
     six_bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
     is_last = (six_bits & 32) == 0  # the last character of a length
     if not six_bits.size or not is_last[-1] or six_bits.min() < 0 or six_bits.max() > 63:
-        return np.array([-1])
+        return np.array([-1])  # no possible length
     ends = np.flatnonzero(is_last)  # index of the last and of the first character of each length
     starts = np.concatenate([[0], ends[:-1] + 1])
     place = np.arange(six_bits.size) - np.repeat(starts, ends - starts + 1)  # 0, 1 .. in a length
@@ -519,9 +525,9 @@ def _parse_runs(text: str) -> I8:
     # gives a wrong sum, which the caller refuses
     shift = 5 * place
     runs = np.add.reduceat((six_bits & 31) << shift, starts)
-    runs -= np.where(six_bits[ends] & 16, 32 << shift[ends], 0)  # the sign bit is set
-    # From run 3 on (counted from 0), a run is stored as the difference from the run two before. Run
-    # 0 is not part of this: 1, 3, 5 .. and 2, 4, 6 .. are summed
+    # If the highest bit of the last five, the sign, is set, they stand for 32 less
+    runs -= np.where(six_bits[ends] & 16, 32 << shift[ends], 0)
+    # Counted from 0, runs 3, 5 .. are differences from 1, 3 .., and runs 4, 6 .. from 2, 4 ..
     for first in (1, 2):
         runs[first::2] = np.cumsum(runs[first::2])
     return runs
