@@ -144,16 +144,21 @@ def kind_of_value(value: object) -> str:
 
 
 def advice_on_range(low: float, high: float) -> tuple[str, ...]:
-    """Return advice on floats of which some are below 0 or a little above white, 1 or 255.
+    """Return advice on floats of which some are below 0 or above white, which is 1 or 255.
 
-    A cubic resize overshoots both ends, by up to a fifth. A network may have such values up to 1.
+    They may come from a cubic resize, which overshoots black and white by up to a fifth of white,
+    or from a network without its sigmoid.
+
+    low, high : the smallest and the largest value
     """
     sigmoid = "apply the sigmoid, if it is raw network output"
-    for white in (1, 255):
-        if low >= -0.25 * white and white // 2 < high <= 1.25 * white:
+    # On the scale to 255, half of white tells them from network output. 1.25: a fifth with a margin
+    for white, smallest_high in ((1, 0), (255, 127)):
+        if low >= -0.25 * white and smallest_high < high <= 1.25 * white:
             clip = f"clip to [0, {white}], if a resize overshot"
-            is_close = white > 1 or (low >= -0.05 and high <= 1.05)
-            return (clip,) if is_close else (clip, sigmoid)
+            # Network output is not near 255, and seldom all within 5 % of [0, 1]
+            is_resized = white == 255 or (low >= -0.05 and high <= 1.05)
+            return (clip,) if is_resized else (clip, sigmoid)
     return (sigmoid,)
 
 

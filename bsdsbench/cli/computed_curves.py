@@ -123,39 +123,45 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
 def _curve_of_samples(name: str, samples: LabelsAndScores, args: CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    Without --quantiles the labels say which samples are positive, and each kind of axes has a curve
-    of its own with the points of this ranking.
-
-    With --quantiles the curve has points at quantiles of the scores, and serves for all axes. A row
-    of the file is one instance, which may be positive in part: its label is that share, from 0 to
-    1. But with --instance-count a row stands for several instances, and its label is the number of
-    positive ones. AP, EER and DeLong's test need labels of classes, so they are left out:
-    `NamedCurve.samples` is None.
+    With --quantiles `NamedCurve.samples` is None, so that AP, EER and DeLong's test are left out:
+    they need labels of classes, which may then be shares or numbers.
     """
     all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
-    curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
-        # A label that counts positives cannot be negative; -1 and 1 are labels of classes
-        if args.instance_count is not None and (samples.labels < 0).any():
-            raise DataError("labels below 0, expected the number of positives in each row")
-        # One number for all rows or, if --instance-count names a column of the file, one per row
-        instances: Any = args.instance_count if samples.counts is None else samples.counts
-        options = option_values(args, ("num_thresholds", "strict"))
-        curve = threshold_curve(samples.labels, samples.scores, instance_count=instances, **options)
-        curves_by_axes = dict.fromkeys(all_axes, curve)
+        curve = _curve_at_quantiles(samples, args)  # points with the rates of all axes
+        curves_by_axes: dict[AxesKind, Any] = dict.fromkeys(all_axes, curve)
     else:
-        # "reading" (--labels): which labels are positive. "normalize_prior": their share in PR
-        common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
-        special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
-        for axes in all_axes:
-            options = option_values(args, common + special[axes])  # {name of an option: value}
-            compute = _COMPUTE[axes]
-            curves_by_axes[axes] = compute(samples.labels, samples.scores, **options)
+        curves_by_axes = {axes: _ranked_curve(axes, samples, args) for axes in all_axes}
     points = points_of(curves_by_axes[all_axes[0]])  # TP and FP are equal on all axes
     if args.between:
         points = points.with_between()  # adds a point at each whole number of TP
     kept_samples = None if args.quantiles else samples
     return NamedCurve(name, curves_by_axes, points, points_are_given=False, samples=kept_samples)
+
+
+def _ranked_curve(axes: AxesKind, samples: LabelsAndScores, args: CurvesArguments) -> Any:
+    """Compute the PR, ROC or DET curve of samples ranked by score."""
+    # "reading" (--labels): which labels are positive. "normalize_prior": their share in PR
+    common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
+    special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
+    keywords = option_values(args, common + special[axes])  # options with the names of keywords
+    return _COMPUTE[axes](samples.labels, samples.scores, **keywords)
+
+
+def _curve_at_quantiles(samples: LabelsAndScores, args: CurvesArguments) -> CurvePoints:
+    """Compute the curve with points at quantiles of the scores.
+
+    A row of the file is one instance, which may be positive in part: its label is that share, from
+    0 to 1. But with --instance-count a row stands for several instances, and its label is the
+    number of positive ones.
+    """
+    # A label that counts positives cannot be negative; -1 and 1 are labels of classes
+    if args.instance_count is not None and (samples.labels < 0).any():
+        raise DataError("labels below 0, expected the number of positives in each row")
+    # One number for all rows or, if --instance-count names a column of the file, one per row
+    instances: Any = args.instance_count if samples.counts is None else samples.counts
+    keywords = option_values(args, ("num_thresholds", "strict"))
+    return threshold_curve(samples.labels, samples.scores, instance_count=instances, **keywords)
 
 
 def _curves_of_points(args: CurvesArguments) -> list[NamedCurve]:
@@ -261,20 +267,18 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
     if args.crossings and len(curves) > 1:
         tables.append(_crossings_table(curves))
     samples = {curve.name: curve.samples for curve in curves if curve.samples is not None}
-    is_shown = args.kind == "roc" or len(samples) > 1
-    # For a single PR or DET curve, which is curves[0], the tables are not shown. If it is below
-    # chance, they are made all the same: `_roc_tables` prints a message if scores seem inverted
-    if samples and (is_shown or curves[0].points.auc < 0.5):
+    are_areas_shown = args.kind == "roc" or len(samples) > 1
+    # `_roc_tables` also prints a message if scores seem inverted. So it is called for a single PR
+    # or DET curve below chance too, although its tables are not shown
+    if samples and (are_areas_shown or curves[0].points.auc < 0.5):
         roc_tables = _roc_tables(samples, args.reading)
-        if not is_shown:
-            return tables
-        # Equal scores have separate points (--ties sample), or rows are dropped: --exclude-inf is
-        # False, and None means that neither it nor --include-inf is given
-        if args.ties != "merge" or args.include_inf is False:
+        has_point_per_row = args.ties == "sample"
+        drops_rows = args.include_inf is False  # --exclude-inf; None if the user did not choose
+        if has_point_per_row or drops_rows:
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
                 table.notes = [note]
-        tables += roc_tables
+        tables += roc_tables if are_areas_shown else []
     return tables
 
 
@@ -372,25 +376,30 @@ def _crossings_table(curves: Sequence[NamedCurve]) -> Table:
 
 
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
-    """Return the tables of --areas: AP and AUC computed in all known ways, with a column per curve.
+    """Return the tables of --areas: AP and AUC as various programs and papers compute them.
 
-    The ways are those of various programs and papers. Curves that have only points, and no labels
-    and scores (`sample` is None), allow other ways, so they get a separate table. Raises DataError
-    if the numbers of positives and negatives of such a curve are unknown.
+    Each table has a column per curve. Curves that have only points, and no labels and scores
+    (`samples` is None), get a table of their own, as most programs need the latter. Raises
+    DataError if the numbers of positives and negatives of such a curve are unknown.
+
+    reading: which labels are positive (--labels).
     """
     areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[AreaRow]] = {}
     for curve in curves:
-        sample, points = curve.samples, curve.points
-        if sample is not None:
+        samples, points = curve.samples, curve.points
+        if samples is not None:
+            # Warnings about the labels were given when the curve was computed
             with warnings.catch_warnings(action="ignore", category=InputWarning):
-                areas = area_table(sample.labels, sample.scores, reading=reading)
+                areas = area_table(samples.labels, samples.scores, reading=reading)
             areas_of_samples[curve.name] = areas
         else:
             check_totals(points)
-            counts = points.tp, points.fp, points.positives, points.negatives
-            areas_of_points[curve.name] = point_areas(*counts)
+            areas_of_points[curve.name] = point_areas(
+                points.tp, points.fp, points.positives, points.negatives
+            )
     tables = []
+    # The last argument: the properties of each way to compute an area, shown in the last columns
     if areas_of_samples:
         tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
     if areas_of_points:
@@ -423,40 +432,16 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequ
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The second table has the p-values of DeLong's test. Rows are paired by their ids, or by their
-    order if a file has none. The table contains only pairs with the same ids, labels and clusters;
-    other pairs are reported on standard error, as is an area significantly below 0.5 (inverted
-    scores?). If an interval cannot be computed, the reason is printed there, and [] is returned.
+    If an interval cannot be computed, the reason is printed on standard error, and [] is returned.
 
     samples: name of a curve -> labels and scores, with the ids and clusters of the rows, if any.
     reading: which labels are positive (--labels).
     """
     area_rows: list[list[Any]] = []
-    pair_rows: list[list[Any]] = []
     try:
-        for name, a in samples.items():
-            # Comparing the curve with itself gives its area and, in `covariance`, the variance of
-            # the area. Warnings of the labels were given when the curve was computed.
-            with warnings.catch_warnings(action="ignore", category=InputWarning):
-                alone = delong(a.labels, a.scores, a.scores, reading=reading, clusters=a.clusters)
-            half_width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])  # 95 %
-            low = max(alone.auc - half_width, 0.0)
-            high = min(alone.auc + half_width, 1.0)
-            area_rows.append([name, Estimate(alone.auc, low, high)])  # with its interval
-            if high < 0.5:
-                fix = "negate the scores (distances?), or exchange the labels"
-                say(f"{name}: most negatives have a higher score than positives: {fix}")
-        for (name_a, a), (name_b, given) in combinations(samples.items(), 2):
-            b = given.in_order_of(a)  # rows with the ids of `a` in its order: scores are paired
-            are_other_ids = a.ids and b.ids and a.ids != b.ids
-            are_alike = a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters
-            if are_alike and not are_other_ids:
-                test = delong(a.labels, a.scores, b.scores, reading=reading, clusters=a.clusters)
-                difference = Estimate(test.difference, test.low, test.high)
-                pair_rows.append([name_a, name_b, difference, test.p])
-            else:
-                reason = "other ids" if are_other_ids else "other labels, or in another order"
-                say(f"{name_a}, {name_b}: {reason}, so their areas are not compared")
+        for name, labels_and_scores in samples.items():
+            area_rows.append([name, _area_of_roc(name, labels_and_scores, reading)])
+        pair_rows = _rows_of_pairs(samples, reading)
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
         return []
@@ -469,3 +454,42 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
         # n_labels: the first two columns are the labels of a row
         tables.append(Table("differences", title, fields, pair_rows, n_labels=2))
     return tables
+
+
+def _area_of_roc(name: str, samples: LabelsAndScores, reading: LabelReading) -> Estimate:
+    """Return the area under a ROC curve with its 95 % interval.
+
+    If the interval is below 0.5, a message on standard error says that scores seem inverted.
+    """
+    labels, scores = samples.labels, samples.scores
+    # DeLong's test of the curve with itself: covariance[0, 0] is the variance of the first area.
+    # Warnings about the labels were given when the curve was computed
+    with warnings.catch_warnings(action="ignore", category=InputWarning):
+        test = delong(labels, scores, scores, reading=reading, clusters=samples.clusters)
+    half_width = NormalDist().inv_cdf(0.975) * math.sqrt(test.covariance[0, 0])
+    low, high = max(test.auc - half_width, 0.0), min(test.auc + half_width, 1.0)
+    if high < 0.5:
+        fix = "negate the scores (distances?), or exchange the labels"
+        say(f"{name}: most negatives have a higher score than positives: {fix}")
+    return Estimate(test.auc, low, high)
+
+
+def _rows_of_pairs(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[list[Any]]:
+    """Return [name, name, difference of the areas, p of DeLong's test] of each pair of curves.
+
+    The test pairs the scores of the same row: by ids or, if a file has none, by their order. Pairs
+    whose rows have other ids, labels or clusters are left out, which standard error reports.
+    """
+    rows: list[list[Any]] = []
+    for (name_a, a), (name_b, b_in_file_order) in combinations(samples.items(), 2):
+        b = b_in_file_order.in_order_of(a)  # unchanged if a file has no ids, or if the ids differ
+        have_other_ids = a.ids and b.ids and a.ids != b.ids
+        have_same_labels = a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters
+        if have_same_labels and not have_other_ids:
+            test = delong(a.labels, a.scores, b.scores, reading=reading, clusters=a.clusters)
+            difference = Estimate(test.difference, test.low, test.high)
+            rows.append([name_a, name_b, difference, test.p])
+        else:
+            reason = "other ids" if have_other_ids else "other labels, or in another order"
+            say(f"{name_a}, {name_b}: {reason}, so their areas are not compared")
+    return rows

@@ -284,15 +284,17 @@ def _check_options(args: CurvesArguments) -> None:
             raise click.UsageError(f"-o {target}: is one of the inputs, expected another file")
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
-    if args.quantiles:
-        refuse_given((*_RANKING_OPTIONS, "num_positives", "num_negatives"), "--quantiles")
-    if args.kind not in ("pr", "both"):
+    totals = ("num_positives", "num_negatives")
+    if args.quantiles:  # whose function takes the totals from the labels
+        refuse_given((*_RANKING_OPTIONS, *totals), "--quantiles")
+    if args.kind not in ("pr", "both"):  # they change the precision
         refuse_given(("interpolate", "normalize_prior"), f"--kind {args.kind}")
-    if args.kind not in ("roc", "both"):
-        refuse_given(("plot",), f"--kind {args.kind}")  # it names the axes of a ROC curve
-    if args.kind != "det":
-        refuse_given(("scale",), f"--kind {args.kind}")  # it is that of the axes of a DET curve
-    if args.counts and n_curves == len(args.counts):  # all curves are given by counts
-        refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
-    if not args.files:
+    if args.kind not in ("roc", "both"):  # --plot names the axes of a ROC curve
+        refuse_given(("plot",), f"--kind {args.kind}")
+    if args.kind != "det":  # --scale is that of the axes of a DET curve
+        refuse_given(("scale",), f"--kind {args.kind}")
+    are_all_counts = n_curves == len(args.counts)  # each point TP, FP, FN, TN has both totals
+    if are_all_counts:
+        refuse_given(totals, "--counts, which have their totals")
+    if not args.files:  # points that are given need no ranking of scores
         refuse_given((*_RANKING_OPTIONS, *_QUANTILE_OPTIONS, "quantiles"), "points alone")

@@ -87,26 +87,29 @@ def report_command(args: _ReportArguments) -> None:
     from bsdsbench.results.given_runs import as_runs
 
     if args.history:  # runs over time
-        return _show_history(args)
+        _show_history(args)
+        return
     require_runs_or_methods(args.runs, args.methods.method)
     if args.methods.method:
-        return _show_methods(args)
+        _show_methods(args)
+        return
     # The options of `grouping` give the groups of images, such as scenes, that slices are made of
     loaded = as_runs(args.runs, args.names, **option_values(args.grouping))
-    # Rename them by --label KEY=TEXT. A key may also be one of --published, whose rows come beside
-    loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
+    # Renamed by --label KEY=TEXT. A key may also be one of --published, whose rows come beside
+    runs = labelled_runs(args.runs, loaded, args.labels, args.published)
+    out, output_format = args.tables.out, args.tables.output_format
     if args.rules:
         from bsdsbench.diagnosis.causes import build_rules_tables
 
         refuse_given((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-        tables = build_rules_tables(loaded, args.gt_dir)
-        show_tables(tables, args.tables.out, args.tables.output_format)
-    elif args.tables.output_format != "html":
-        _show_run_tables(loaded, args)
-    elif not args.tables.out:
+        # The folder completes counts without threshold 0, which AP by the rule edter includes
+        show_tables(build_rules_tables(runs, args.gt_dir), out, output_format)
+    elif output_format != "html":
+        _show_run_tables(runs, args)
+    elif not out:
         raise DataError("--format html needs -o FILE.html")
     else:
-        _write_page(loaded, args.tables.out, args)
+        _write_page(runs, out, args)
 
 
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
@@ -125,9 +128,9 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster needs --by COLUMN or -o FILE.html")
     refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
-    # With --force also of results that are not comparable with the runs, and why: the notes
-    published_rows, notes = published_beside(args.published, runs, args.force, args.labels)
-    tables = score_tables(runs, extra=published_rows, notes=notes, columns=columns)
+    # With --force, also results that are not comparable with the runs: the notes say why
+    published = published_beside(args.published, runs, args.force, args.labels)
+    tables = score_tables(runs, extra=published.rows, notes=published.notes, columns=columns)
     # Runs whose missed and false pixels were counted by class, as `evaluate --errors` does
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if with_classes and columns is None:
@@ -177,16 +180,15 @@ def _show_methods(args: _ReportArguments) -> None:
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
     methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS, such as 'hed=out/seed*'
-    # Load the groups of images, such as scenes, of all runs, and put these runs into the methods
-    loaded = as_runs(all_runs(methods), **option_values(args.grouping))
-    methods = replace_runs(methods, loaded)
-    published, labels, columns = args.published, args.labels, args.tables.columns
-    # --label KEY=TEXT can only rename published results here, as methods have names. This call
-    # renames nothing, but without runs it raises DataError for any other key
-    labelled_runs((), (), labels, published)
-    published_rows, notes = published_beside(published, all_runs(methods), args.force, labels)
-    spread = Spread(args.methods.spread)
-    tables = [means_table(methods, spread, columns, published_rows, notes)]
+    # All runs, method by method, with the groups of their images, such as scenes, for --by
+    runs = as_runs(all_runs(methods), **option_values(args.grouping))
+    methods = replace_runs(methods, runs)  # puts these runs in place of those without groups
+    # --label KEY=TEXT can only rename published results here, as methods have names: raise
+    # DataError for any other key. There are no runs to rename
+    labelled_runs(given=(), runs=(), labels=args.labels, published=args.published)
+    published = published_beside(args.published, all_runs(methods), args.force, args.labels)
+    spread, columns = Spread(args.methods.spread), args.tables.columns
+    tables = [means_table(methods, spread, columns, published.rows, published.notes)]
     tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
     left_out = {method.name: method.left_out for method in methods}
     show_tables(tables, args.tables.out, args.tables.output_format, left_out)

@@ -149,8 +149,9 @@ def evaluate_command(args: _EvaluateArguments) -> int:
         raise click.UsageError("--per needs --per-image FILE")
     # --by and --per need groups of images (--groups or --group-by), and --cluster needs --by
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    # A child process imports matplotlib while this one imports the package and scores. Without the
-    # folder args.out, for which the plot is, there is no child
+    # A child process imports matplotlib while this one imports the package (so the imports are in
+    # the block) and scores. At its end, the block waits for the plots. If args.out, the folder of
+    # the run, is None, there is no child, and `begin_plots` does nothing
     with plots_beside(args.out) as begin_plots:
         import bsdsbench as bb
         from bsdsbench.tables.forms import format_of, write_tables
@@ -159,21 +160,22 @@ def evaluate_command(args: _EvaluateArguments) -> int:
         threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
         per_image_format = format_of(args.per_image, None) if args.per_image else ""
         run = _evaluate(args)
-        begin_plots()  # of the saved run
+        begin_plots()  # the child reads the run that `_evaluate` has saved
         if run.kept:  # the number of images whose counts an earlier call left in OUT
             say(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
                 f"{args.out} were kept (--fresh counts them again)"
             )
         if args.per_image:
-            tables = [run.per_image(metric) for metric in run.metrics]
-            if args.per:
+            if args.per:  # a row per group of images, otherwise a row per image
                 from bsdsbench.comparison.slices import group_table  # takes long to import
 
                 tables = [group_table(run, metric, args.per) for metric in run.metrics]
+            else:
+                tables = [run.per_image(metric) for metric in run.metrics]
             write_tables(tables, args.per_image, per_image_format)
         _print_evaluation(run, threshold_run, args)
-    return report_left_out(run.failed, run)
+    return report_left_out(run.failed, run)  # lists failed images, and returns the exit status
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
@@ -188,21 +190,21 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
         raise click.UsageError("give either PRED_DIR or --humans")
     pred = str(args.pred_dir)
     is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
-    # The options that are keywords of `evaluate`, and those that the function which will score
-    # these inputs accepts. The difference is refused, such as --split-file with COCO's JSON
-    all_keywords = accepted = RunOptions.__annotations__.keys()
+    # The keywords of `evaluate` are options of this command. The two other functions have fewer of
+    # them, and the rest is refused, such as --split-file with COCO's JSON
+    accepted = keywords_of_evaluate = {*RunOptions.__annotations__}
     if args.humans:
-        accepted = HumanOptions.__annotations__.keys()  # of `evaluate_humans`
-        refuse_given({*all_keywords, "nms", "invert"} - accepted, "--humans")
+        accepted = {*HumanOptions.__annotations__}  # the keywords of `evaluate_humans`
+        refuse_given((keywords_of_evaluate | {"nms", "invert"}) - accepted, "--humans")
     elif is_coco:
-        accepted = ItemOptions.__annotations__.keys()  # of `evaluate_items`
-        refuse_given(all_keywords - accepted, "COCO's JSON")
+        accepted = {*ItemOptions.__annotations__}  # the keywords of `evaluate_items`
+        refuse_given(keywords_of_evaluate - accepted, "COCO's JSON")
+    keywords = option_values(args, accepted)
     inputs = resolve_inputs(args.evaluation, args.valid_dir)
     gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
     if is_coco:
         _refuse_for_coco(gt, metrics)  # metrics that cannot score masks of objects
     compile_first(metrics, args.pred_dir, gt)  # the kernels, on the first run of all
-    keywords = option_values(args, accepted)  # {name of an option: its value}
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -212,10 +214,10 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
             items = CocoItems(pred, gt)
             keywords["name"] = keywords["name"] or Path(pred).stem
-            # The protocol with the categories of the files as the classes of these metrics
-            protocol = items.protocol(metrics, protocol)
-            return bb.evaluate_items(items, protocol, metrics, **keywords)
-        keywords["task"] = inputs.task
+            # The categories of the files become the classes of the metrics in the protocol
+            with_classes = items.protocol(metrics, protocol)
+            return bb.evaluate_items(items, with_classes, metrics, **keywords)
+        keywords["task"] = inputs.task  # loaded; the option is its name
         return bb.evaluate(pred, gt, protocol, metrics, **keywords)
 
 
@@ -333,9 +335,10 @@ def run_command(args: _RunArguments) -> int:
     from bsdsbench.runs.keywords import DetectorOptions
 
     inputs = _detector_inputs(args)
-    options = option_values(args, DetectorOptions.__annotations__)  # the keywords of `bb.run`
-    # The title is --name, or else the function in MODULE:FUNCTION
-    with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
+    # The options that are keywords of `bb.run`, which DetectorOptions (a TypedDict) lists
+    options = option_values(args, DetectorOptions.__annotations__)
+    function_name = args.function.rpartition(":")[2]  # of MODULE:FUNCTION
+    with progress(args.evaluation.name or function_name) as report:
         run = bb.run(
             args.function,
             str(inputs.images),
@@ -346,7 +349,7 @@ def run_command(args: _RunArguments) -> int:
             **options,
         )
     _print_detector_run(run, args)
-    return report_left_out(run.failed, run.evaluation)
+    return report_left_out(run.failed, run.evaluation)  # lists failed images, returns the status
 
 
 def _detector_inputs(args: _RunArguments) -> RunInputs:
@@ -368,9 +371,9 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
     # detector on all images of a folder
     if inputs.images is None or (inputs.task and inputs.task.ids):
         raise click.UsageError("give IMAGES, or a --task of a whole set")
-    if inputs.task and inputs.gt:
+    if inputs.task and inputs.gt:  # refuse a --gt of another data set before the detector runs
         check_truth(inputs.task, inputs.gt, inputs.protocol)
-    if inputs.gt:  # compile now rather than after the detector has run
+    if inputs.gt:  # the maps will be scored: compile the kernels before, too
         compile_first(inputs.metrics, inputs.images, inputs.gt)
     return inputs
 
@@ -397,8 +400,8 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         speed = f"{run.ms_per_image:.1f} ms per image (median of {len(run.milliseconds)}"
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
-    if run.kept:
-        # Times of kept maps were stored, so each map has one. Without times, no map is new
+    if run.kept:  # the number of maps that an earlier call wrote
+        # Each map has a time, as those of kept maps were stored. There are none if no detector ran
         n_maps = len(run.milliseconds) or run.kept
         say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
@@ -428,11 +431,11 @@ def merge_command(args: _MergeArguments) -> int:
     With --splits, OUT are runs of several splits or folds, each with its own images. The mean of
     their scores is shown with its standard deviation, and the score of all images together.
     """
-    import bsdsbench as bb
-    from bsdsbench.comparison.method import splits as pool_splits
+    from bsdsbench.comparison.method import splits
     from bsdsbench.plotting.figures import plot_result
+    from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.runs import merge as merging
+    from bsdsbench.runs.merge import best_of, merge
 
     if Path(args.out).resolve() in [Path(shard).resolve() for shard in args.outs]:
         raise click.UsageError(f"-o {args.out}: is one of the runs; give another folder")
@@ -440,12 +443,12 @@ def merge_command(args: _MergeArguments) -> int:
         raise click.UsageError("give --best-of or --splits, not both")
     split_scores = None
     if args.splits:
-        split_scores = pool_splits(as_runs(args.outs), args.name or "")
+        split_scores = splits(as_runs(args.outs), args.name or "")
         merged = split_scores.pooled  # one run with the images of all splits
     elif args.best_of:
-        merged = merging.best_of(as_runs(args.outs), args.name)
+        merged = best_of(as_runs(args.outs), args.name)
     else:  # shards: each has a part of the images of one run
-        merged = bb.merge([bb.Evaluation.load(shard) for shard in args.outs])
+        merged = merge([Evaluation.load(shard) for shard in args.outs])
         merged = replace(merged, name=args.name or merged.name)
     with progress("merge", "files") as report:
         merged.save(args.out, report)
@@ -456,7 +459,7 @@ def merge_command(args: _MergeArguments) -> int:
         print_json(merged.to_mapping())
     else:
         print_run(merged, args.out)
-    return report_left_out(merged.failed, merged)  # lists failed images; the exit status
+    return report_left_out(merged.failed, merged)  # lists failed images, and returns the status
 
 
 class _NmsArguments(opt.Options):
@@ -501,15 +504,9 @@ def nms_command(args: _NmsArguments) -> None:
         raise click.UsageError(f"give {expected}, and OUT")
     if args.average and not args.out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    recipe = (
-        args.nms or NMS_WITHOUT_RECIPE
-    )  # apply NMS in any case, without --nms as the protocol says
-    options = opt.ProtocolOptions(
-        protocol=args.protocol, nms=recipe, invert=args.invert, set=args.set
-    )
-    # A Protocol, whose nms_params are the constants: the radius, the bits of the PNG files ...
-    resolved = protocol_from(options)
+    recipe = args.nms or NMS_WITHOUT_RECIPE  # the latter: with the constants of the protocol
+    protocol = protocol_from(opt.ProtocolOptions(**{**vars(args), "nms": recipe}))
     with progress("nms") as report:
-        n_maps = nms_files(sources, target, resolved, progress=report)
+        n_maps = nms_files(sources, target, protocol, progress=report)
     print(f"{n_maps} maps written to {target}")
-    print(f"NMS      {resolved.nms_params.describe()}")
+    print(f"NMS      {protocol.nms_params.describe()}")  # the radius and other constants
