@@ -126,7 +126,6 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
-            # Both would move masks out of their boxes, if rows and columns were exchanged
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
 
@@ -207,14 +206,13 @@ class CocoItems:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
         `entry` is the image's annotation in the JSON file `path`; it names the PNG, which is in the
-        folder named like the file, and lists its segments. Their values in the label map are class
-        * DIVISOR + instance. Pixels without a segment are of the ignored class (the number after
-        the last category) in ground truth, and background (0) in predictions.
+        folder named like the file, and lists its segments. Pixels without a segment are of the
+        ignored class (the number after the last category) in ground truth, and 0 in predictions.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         ids = _read_segment_ids(png, shape)
-        listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
         with errors_naming(png, "a panoptic PNG"):
+            listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         n_categories = len(self.categories)
         label_map = np.full(shape, (n_categories + 1) * DIVISOR if is_truth else 0, np.int32)

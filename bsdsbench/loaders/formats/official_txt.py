@@ -93,25 +93,26 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _check_shares(name: str, rows: F8) -> None:
-    """Check recall, precision, F and covering in the rows (N, columns) of the table `name`.
+    """Check that recall, precision, F and covering in a table are shares from 0 to 1.
 
-    In a curve, an undefined precision where nothing is found becomes 0 in place, as the official
-    program writes it. Raises FaultError for any other NaN in a curve, and for a value above 1.
-    Gives an InputWarning if recall rises and precision falls with a threshold from 0 to 1, as if
-    their columns were exchanged.
+    `rows` (N, columns) are those of the file `name`. In a curve (eval_bdry_thr.txt), an undefined
+    precision where nothing is found becomes 0 in place, as the official program writes it. Raises
+    FaultError for any other NaN in a curve, and for a value above 1. Gives an InputWarning if the
+    columns of recall and precision seem to be exchanged.
     """
     if name.startswith(("eval_bdry", "eval_cover")):
-        # Shares follow a threshold or, in tables of images, an index and a threshold
+        # Before the shares, tables of images have an index and a threshold, others a threshold
         shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
         if (shares > 1).any():
             top = f"values up to {np.nanmax(shares):g}, expected shares from 0 to 1"
             raise FaultError(top, fix="divide percentages by 100")
     if name != "eval_bdry_thr.txt":
         return
-    thresholds, recall, precision = rows.T[:3]  # views: they change with `rows`
-    rows[(recall == 0) & np.isnan(precision), 2:] = 0  # precision and F, the columns from 2 on
+    thresholds, recall, precision = rows.T[:3]  # the columns are threshold, R, P and F
+    rows[(recall == 0) & np.isnan(precision), 2:] = 0  # P and F; `precision` is a view of `rows`
     if np.isnan(rows[:, :3]).any():
         raise FaultError("NaN in a threshold, recall or precision, expected numbers")
+    # With a threshold from 0 to 1, recall falls and precision mostly rises
     if thresholds[-1] <= 1 and recall[-1] > recall[0] and precision[-1] < precision[0]:
         has = f"{name}: recall rises and precision falls with the threshold"
         warn(InputWarning(has, fix="the columns are thresh R P F: are R and P exchanged?"))
@@ -139,18 +140,25 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
+def _read_summary(path: Path) -> F8:
+    """Read eval_bdry.txt as float64 (N, 8), or (N, 9) with the AP that SBD's programs append."""
+    rows = _read_rows(path, SBD_COLUMNS, AT_LEAST[path.name])  # NaN for missing numbers
+    if np.isnan(rows[:, 8]).all():
+        rows = rows[:, :8]
+    # Without the 7th number, F_max, the meaning of the 5th and 6th differs between programs
+    if np.isnan(rows[:, 6]).all():
+        rows[:, 4:] = np.nan
+    return rows
+
+
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
     Returns a dict from the name of each table in COLUMNS that exists to its rows, float64 (N,
     columns), with NaN for missing numbers. Tables with a row per threshold are sorted by threshold.
-    eval_bdry.txt has a 9th column only if SBD's programs wrote it. In its rows of 4 to 6 numbers,
-    the columns from the 5th on are NaN, because their meaning differs between programs.
-
     The key "ev1" maps image ids to MatchCounts, the counts of one image at each threshold. They are
-    read from ID_ev1.txt in the folder, or in its subfolder per_image or nms-eval (edges toolbox);
-    the last of these files is used. Raises FileFormatError if there is none of these files, or if
-    one is damaged.
+    read from ID_ev1.txt in the folder, or in its subfolder per_image or nms-eval (edges toolbox).
+    Raises FileFormatError if there is none of these files, or if one is damaged.
     """
     root = Path(folder)
     tables = {}
@@ -158,11 +166,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         if not (root / name).is_file():
             continue
         if name == "eval_bdry.txt":
-            rows = _read_rows(root / name, SBD_COLUMNS, AT_LEAST[name])  # NaN if missing
-            if np.isnan(rows[:, n_columns:]).all():  # without AP, the column that SBD's add
-                rows = rows[:, :n_columns]
-            if np.isnan(rows[:, 6]).all():  # without F_max: rows of 4 to 6 numbers
-                rows[:, 4:] = np.nan
+            rows = _read_summary(root / name)
         else:
             rows = _read_rows(root / name, n_columns, AT_LEAST.get(name, n_columns))
         if name.endswith(("_thr.txt", "_th.txt")):
@@ -172,7 +176,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
             _check_shares(name, tables[name])
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
-        for path in sorted(root.glob(f"{place}*{EV1}")):  # ID_ev1.txt
+        for path in sorted(root.glob(f"{place}*{EV1}")):  # an image of a later place replaces
             ev1[id_of(path.name[: -len(EV1)])] = _read_ev1(path)
     if not tables and not ev1:
         expected = f"a run (result.json), or official files ({next(iter(COLUMNS))} or ID{EV1})"
@@ -200,14 +204,13 @@ def format_boundary_tables(
     image_rows[:, 0] = np.arange(1, n_images + 1)
     for first in range(0, n_images, BLOCK):  # in blocks, to limit the memory
         block = slice(first, first + BLOCK)
-        best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
-        # `best_points` maps threshold, recall, precision and F, in this order, to the values of the
-        # n images of the block: (4, n) -> (n, 4)
-        image_rows[block, 1:] = np.transpose(list(best_points.values()))
-    # `ods` and `ois` hold threshold, recall, precision and F; the file has no threshold of OIS
-    _, *ois = score["ois"].values()
+        points = best(PRCurve.of_counts(thresholds, matches[block]), rule)  # of n images, (n,) each
+        columns = [points["threshold"], points["recall"], points["precision"], points["f"]]
+        image_rows[block, 1:] = np.column_stack(columns)
     curve_rows = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
-    summary = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]  # an undefined AP is 0
+    ods, ois = score["ods"], score["ois"]
+    summary = [ods["threshold"], ods["recall"], ods["precision"], ods["f"]]
+    summary += [ois["recall"], ois["precision"], ois["f"], np.nan_to_num(score["ap"])]  # no NaN
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
@@ -216,11 +219,11 @@ def format_boundary_tables(
     text_of = cache(" {:10g}".format)
     starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
     for image_id, counts in zip(ids, matches, strict=True):
-        columns = []  # the texts of each of the four counts at all thresholds
+        texts = []  # of each of the four counts, at all thresholds
         for numbers in counts.T.tolist():
-            columns.append(map(text_of, numbers))
+            texts.append(map(text_of, numbers))
         # A line has a threshold and its four counts, each as by C's "%10g", with a blank between
-        lines = map("".join, zip(starts, *columns, strict=True))
+        lines = map("".join, zip(starts, *texts, strict=True))
         yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", "\n".join(lines) + "\n"
 
 

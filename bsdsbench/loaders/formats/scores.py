@@ -7,6 +7,7 @@ import io
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -26,8 +27,7 @@ _EXPECTED = "expected a label and a score in each row"
 # The names of the label column and of the score column
 _LABEL_NAMES = {"label", "labels", "y", "y_true", "target", "class", "gt"}
 _SCORE_NAMES = {"score", "scores", "y_score", "y_pred", "y_prob", "y_proba", "pred", "prob"}
-# These may also be decisions: beside another score they are not read. But a confidence beside them
-# may be that in the decision, not in the positive class
+# Names of scores that may also be decisions
 _DECISION_NAMES = {"prediction", "predicted", "output"}
 _SCORE_NAMES |= {"proba", "probability", "logit", "confidence"} | _DECISION_NAMES
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
@@ -63,13 +63,12 @@ def read_scores(
 ) -> LabelsAndScores:
     """Read a table of labels and scores from a text file, or from standard input if `path` is "-".
 
-    Columns are separated by commas, semicolons, tabs or blanks. If no cell of the first row is a
-    number, that row is a header with the names of a label column (label, y_true, target ...) and a
-    score column (score, y_score, confidence ...). Without a header there are exactly two columns,
-    the label first. The words true, yes and positive mean the label 1; false, no and negative 0.
-    Beside another separator, a comma is the decimal mark. A column called id, image, file ... whose
-    cells are distinct has the ids. A column of weights is not used, which gives an InputWarning, as
-    does a column called method, model ... with several names.
+    Columns are separated by commas, semicolons, tabs or blanks; with another separator, a comma is
+    the decimal mark. If no cell of the first row is a number, that row is a header with the names
+    of a label column (label, y_true, target ...) and a score column (score, y_score ...). Without a
+    header there are exactly two columns, the label first. Labels may be words, such as yes and no.
+    A column called id, image, file ... whose cells are distinct has the ids. An InputWarning names
+    columns that are not used: weights, or several names of methods.
 
     - count: name of the column with the number of instances that each sample stands for, if any
     - cluster: name of the column with each sample's group, such as a patient, if any
@@ -79,6 +78,7 @@ def read_scores(
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
+        # Text, where stdin has no bytes; "surrogatepass" leaves its errors to the decoding below
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     else:
         data = read_bytes(path, _MAX_BYTES)
@@ -114,14 +114,14 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     if names == ["0", "1"] and all("." in line for line in text.split()[1:]):
         has = f"line 1: {first_line}, the sample of label 0 and score 1, or the header of pandas?"
         raise FaultError(f"{has}, {_EXPECTED}", fix=("write 0,1.0", "remove the line"))
-    # Columns by index: label, score and, if given, count hold numbers; the others are text
     columns = _choose_columns(names, count, cluster)
-    cluster_column = None if cluster is None else names.index(cluster)
-    id_columns = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
-    others = [k for k in range(len(names)) if k not in (*columns, cluster_column)]
-    method_columns = [k for k in others if names[k].lower() in _METHOD_NAMES]
-    text_columns = (*id_columns, *method_columns, cluster_column)
-    texts: dict[int, list[str]] = {k: [] for k in text_columns if k is not None}  # column -> cells
+    number_columns = [columns.label, columns.score]
+    if columns.count is not None:
+        number_columns.append(columns.count)
+    text_columns = [*columns.ids, *columns.methods]
+    if columns.cluster is not None:
+        text_columns.append(columns.cluster)
+    texts: dict[int, list[str]] = {k: [] for k in text_columns}  # column -> cells
     values = array("d")  # the numbers of all rows, one after another; reshaped at the end
     for row in rows:
         if len(row) != len(names):
@@ -129,70 +129,67 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             raise FaultError(f"line {lines.line_num}: {fault}")
         for k, cells in texts.items():
             cells.append(row[k].strip())
-        label = row[columns[0]]
-        row[columns[0]] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
+        label = row[columns.label]
+        row[columns.label] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
         try:
-            values.extend([float(row[k]) for k in columns])
+            values.extend([float(row[k]) for k in number_columns])
         except ValueError:
-            raise FaultError(f"line {lines.line_num}: {_cell_fault(row, columns)}") from None
-    for k in method_columns:
+            raise FaultError(f"line {lines.line_num}: {_cell_fault(row, number_columns)}") from None
+    for k in columns.methods:
         if len(methods := sorted({*texts[k]})) > 1:
             fault = f"column {names[k]!r} is not used: the rows of {listed(methods, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
-    table = np.array(values).reshape(-1, len(columns))  # (n, 2 or 3): label, score, count
+    table = np.array(values).reshape(-1, len(number_columns))  # (n, 2 or 3): label, score, count
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
     # The ids are those of the first column of ids whose cells are distinct
-    id_lists = [tuple(texts[k]) for k in id_columns if len({*texts[k]}) == len(texts[k])]
+    id_lists = [tuple(texts[k]) for k in columns.ids if len({*texts[k]}) == len(texts[k])]
     return LabelsAndScores(
         labels=table[:, 0].copy(),
         scores=table[:, 1].copy(),
-        counts=None if count is None else table[:, 2].copy(),
-        clusters=None if cluster_column is None else tuple(texts[cluster_column]),
+        counts=None if columns.count is None else table[:, 2].copy(),
+        clusters=None if columns.cluster is None else tuple(texts[columns.cluster]),
         ids=id_lists[0] if id_lists else None,
     )
 
 
 def _cell_fault(row: Sequence[str], columns: Sequence[int]) -> str:
-    """Describe the first cell of a row that is not a number; `columns` begins with the label's."""
+    """Describe the first cell of these columns that is not a number; the first has the label."""
     k = next(k for k in columns if not _is_number(row[k]))
     of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
     expected = of_labels if k == columns[0] else _EXPECTED
     return f"{row[k].strip()[:40]!r} is not a number, {expected}"
 
 
-def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
-    """Return the indices of the label column, the score column and, if given, the column `count`.
+@dataclass(frozen=True)
+class _Columns:
+    """Indices of the columns of a table."""
 
-    names: the cells of the first row, which is a header unless one of them is a number.
-    count, cluster: the names of further columns, or None. The column `cluster` holds text, which
-        is not read with the numbers, so its index is not returned.
+    label: int
+    score: int
+    count: int | None
+    cluster: int | None
+    ids: list[int]
+    methods: list[int]
 
-    The label column is the one called "label", "y_true" or another of _LABEL_NAMES; the score
-    column is called "score", "y_pred" or another of _SCORE_NAMES. If no name is one of these, they
-    are the first and the second of exactly two columns. For example, ("id", "score", "label")
-    gives [2, 1].
 
-    Raises FaultError if one of the columns is missing, or if there are several of labels or scores
-    (other than decisions, such as "prediction" beside "score").
+def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> _Columns:
+    """Choose the columns by the cells of the first row, a header unless one of them is a number.
+
+    `count` and `cluster` are the names of further columns, or None. If there is no header, or no
+    name of a label or score column, the first of exactly two columns has the label.
+
+    Raises FaultError if one of the columns is missing, or if there are several of labels or scores.
     A column of weights gives an InputWarning.
     """
-    columns = [0, 1]  # without a header, or with two other names
-    if any(map(_is_number, names)):
-        if len(names) != 2:
-            raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
-    else:
+    label, score = 0, 1
+    if not any(map(_is_number, names)):
         label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
-        score_columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
-        # Decisions ("prediction", 0 or 1) are ignored beside a single column of scores. A column
-        # "confidence" is no such score: it may be the confidence in the decision, of either class
-        no_decisions = [k for k in score_columns if names[k].lower() not in _DECISION_NAMES]
-        if len(no_decisions) == 1 and names[no_decisions[0]].lower() != "confidence":
-            score_columns = no_decisions
+        score_columns = _find_score_columns(names)
         if len(label_columns) == len(score_columns) == 1:
-            columns = label_columns + score_columns
+            label, score = label_columns[0], score_columns[0]
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
             # Advice to keep one of several; for a missing column there is none
@@ -203,13 +200,33 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
             if len(several) > 1:
                 fix = [f"keep one of {listed([names[k] for k in several])}: {meaning}"]
             raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
+    elif len(names) != 2:
+        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     for name in (count, cluster):
         if name is not None and name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
     for name in names:
         if name.lower() in _WEIGHTS and name not in (count, cluster):
             warn(InputWarning(f"column {name!r} is not used: every row counts once"))
-    return columns if count is None else [*columns, names.index(count)]
+    count_column = None if count is None else names.index(count)
+    cluster_column = None if cluster is None else names.index(cluster)
+    used = (label, score, count_column, cluster_column)
+    methods = [k for k, n in enumerate(names) if n.lower() in _METHOD_NAMES and k not in used]
+    ids = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
+    return _Columns(label, score, count_column, cluster_column, ids, methods)
+
+
+def _find_score_columns(names: Sequence[str]) -> list[int]:
+    """Return the columns with the name of a score, without decisions beside a single such column.
+
+    Decisions ("prediction", 0 or 1) may have the name of a score. A column "confidence" beside them
+    does not replace them: it may be the confidence in the decision, of either class.
+    """
+    columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
+    others = [k for k in columns if names[k].lower() not in _DECISION_NAMES]
+    if len(others) == 1 and names[others[0]].lower() != "confidence":
+        return others
+    return columns
 
 
 def _is_number(text: str) -> bool:
