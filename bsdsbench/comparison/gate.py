@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -88,10 +88,11 @@ class Baseline:
             _in_units_of_score(tolerance, 0.0, score)  # only to raise if the tolerance is invalid
         kept_tolerances = {}
         if earlier is not None and Path(earlier).exists():
-            stored = cls.load(earlier)
+            stored = cls.load(earlier)  # its tolerances were checked when it was made
             kept_tolerances = {k: v for k, v in stored.tolerances.items() if k in scores}
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
-        # A baseline has no provenance, so all left-out images are listed as failed, with reasons
+        # Images that the run left out for any reason (empty ground truth, skipped, failed) are all
+        # stored as `failed`, the one list of a run without provenance, with their reasons
         baseline_run = Evaluation(run.protocol, _BASELINE_NAME, run.records, failed=run.left_out)
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
@@ -278,16 +279,9 @@ def check(
     no score to check, or if the baseline is damaged.
     """
     sampling = check_sampling(n_boot, seed, level)
+    used_sampling = sampling if statistical else None
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    # Short names ("ods") are expanded, and a name that is no score raises
-    to_check = list(_with_full_names(dict.fromkeys(scores), stored.scores)) or list(stored.gated)
-    if not to_check:  # neither names any: all overall scores, and those of parts that tables show
-        shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
-        for score in stored.scores:
-            name = score_names.score_name(score)  # None: of a metric that is not installed here
-            is_of_part = name is not None and name.part != ""  # such as the Dice of one class
-            if score in shown or not is_of_part:
-                to_check.append(score)
+    to_check = _scores_to_check(stored, scores)
     # `strict`: images that are not in both runs raise even if they were left out for a reason
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
@@ -300,13 +294,11 @@ def check(
         to_check = [score for score in to_check if score in scores_before]
     if not to_check:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
-    # A mapping of scores overrides the baseline's tolerances, and scores in neither have TOLERANCE.
-    # A single tolerance is for the scores without one in the baseline
+    # Tolerances given by score override the baseline's; a single one is for the other scores
     given = tolerance if isinstance(tolerance, Mapping) else {}
-    tolerance_of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
-    tolerances = {score: by_score.get(score, tolerance_of_others) for score in to_check}
-    used_sampling = sampling if statistical else None
+    tolerances = {score: by_score.get(score, of_others) for score in to_check}
     on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
     checks = [*on_all.checks]
     notes += on_all.notes
@@ -314,7 +306,27 @@ def check(
         on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
         checks += on_slices.checks
         notes += on_slices.notes
+    # `read_as`: a line on how the files of the run were interpreted
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
+
+
+def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
+    """Return the full names of the scores to check: those `wanted`, or those the baseline names.
+
+    If neither names any, they are all overall scores, and the scores of parts, such as classes,
+    that tables show. Raises DataError if a wanted score is unknown.
+    """
+    named = list(_with_full_names(dict.fromkeys(wanted), stored.scores)) or list(stored.gated)
+    if named:
+        return named
+    shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
+    to_check = []
+    for score in stored.scores:
+        name = score_names.score_name(score)  # None: of a metric that is not installed here
+        is_of_part = name is not None and name.part != ""  # such as the Dice of one class
+        if score in shown or not is_of_part:
+            to_check.append(score)
+    return to_check
 
 
 def _check_images(
@@ -332,33 +344,15 @@ def _check_images(
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
-    The tolerance alone also decides if no drop could be significant, for example because there are
-    few images; a note then says so. Another note lists scores that are means over different numbers
-    of values in the two runs.
+    A note lists scores that are means over different numbers of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
-    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
-    n_tests = 0
+    tests = _DropTests({}, 0, 0.0, [])
     if sampling and metrics and tolerances:
-        pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
-        settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
-        compared = compare(pair, **settings, progress=progress)
-        # Holm's method corrects the p-values over all scores to check together
-        differences = holm_together(d for d in compared.differences if d.score in tolerances)
-        tests = {test.score: test for test in differences if not math.isnan(test.p)}
-        n_tests, n_images = len(tests), len(run.records)
-        if untested := [test.score for test in differences if math.isnan(test.p)]:
-            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-        least = least_p(n_images, sampling.n_boot, n_tests)  # the smallest p that is possible
-        if n_tests and least >= 1 - sampling.level:  # otherwise every score would pass
-            tests = {}
-            notes.append(
-                f"no drop can be significant: with {n_tests} scores, {n_images} images and "
-                f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-            )
+        tests = _test_drops(run, baseline_run, tolerances, sampling, progress)
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -367,10 +361,8 @@ def _check_images(
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)  # "5%" of 0.8 is 0.04
-        # Without a test, as for an equal error rate, which cannot be resampled, tolerance decides
-        test = tests.get(score)
-        is_real = test is None or sampling is None or test.p_holm < 1 - sampling.level
-        has_failed = drop > allowed_drop and is_real
+        test = tests.by_score.get(score)  # None: the tolerance alone decides
+        is_real = test is None or test.p_holm < tests.alpha
         checked = Check(
             score=score,
             baseline=before,
@@ -379,19 +371,58 @@ def _check_images(
             tolerance=allowed_drop,
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
-            failed=value is None or has_failed,
-            n_tests=n_tests,
+            failed=value is None or (drop > allowed_drop and is_real),
+            n_tests=tests.n_tests,
         )
         checks.append(checked)
-    return GateResult(run.name, tuple(checks), (*notes, *_notes_on_tolerances(checks)))
+    all_notes = (*notes, *tests.notes, *_notes_on_tolerances(checks))
+    return GateResult(run.name, tuple(checks), all_notes)
+
+
+class _DropTests(NamedTuple):
+    """The tests of whether the differences of a run from its baseline are significant."""
+
+    by_score: dict[str, ScoreDifference]  # those with a p-value; none if none can be significant
+    n_tests: int  # number of scores with a p-value, over which Holm's method corrects
+    alpha: float  # a difference is significant if its corrected p is below
+    notes: list[str]  # on scores of which the tolerance alone decides
+
+
+def _test_drops(
+    run: Evaluation,
+    baseline_run: Evaluation,
+    scores: Collection[str],
+    sampling: Sampling,
+    progress: Progress | None,
+) -> _DropTests:
+    """Test the differences of some scores between a run and its baseline by a bootstrap."""
+    alpha, n_images = 1 - sampling.level, len(run.records)
+    pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
+    settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
+    compared = compare(pair, **settings, progress=progress)
+    differences = holm_together(d for d in compared.differences if d.score in scores)
+    tests = {test.score: test for test in differences if not math.isnan(test.p)}
+    notes = []
+    # An equal error rate, for example, cannot be resampled
+    if untested := [test.score for test in differences if math.isnan(test.p)]:
+        notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
+    least = least_p(n_images, sampling.n_boot, len(tests))  # the smallest p that is possible
+    if tests and least >= alpha:  # if p decided, every score would pass
+        notes.append(
+            f"no drop can be significant: with {len(tests)} scores, {n_images} images and "
+            f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
+        )
+        return _DropTests({}, len(tests), alpha, notes)
+    return _DropTests(tests, len(tests), alpha, notes)
 
 
 def _notes_on_tolerances(checks: Sequence[Check]) -> list[str]:
     """Return a line about the tolerances that no drop exceeds, such as 5 where 5% was meant.
 
-    A score of which higher is better cannot fall by more than its value in the baseline.
+    Tolerances are in units of the score. A score of which higher is better cannot fall by more than
+    its value in the baseline: it never fails if the tolerance is at least this value.
     """
-    # The default tolerance is as wide only for a baseline near 0, which is no mistake of the user
+    # The default TOLERANCE of 0.002 is no mistake of the user, even if the baseline is 0.001
     wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
     unfailing = [score for score in wide if not score_names.lower_is_better(score)]
     if not unfailing:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from multiprocessing.pool import ThreadPool
-from typing import Any
+from typing import Any, NamedTuple
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
@@ -18,7 +19,7 @@ from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import METHOD, metric_with_errors, table_footer
 from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.sources import check_same_counts, find_sources
+from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, FALSE, MISSED
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -38,6 +39,26 @@ ERROR_CLASSES = {
     # All ground-truth pixels, in classes by the number of annotators that drew them
     "agreement": dict(zip(AGREEMENT, AGREEMENT, strict=True)),
 }
+
+
+class _ErrorClass(NamedTuple):
+    """A class of pixels, with the names of its two scores."""
+
+    side: str  # "missed", "false" or "agreement"
+    label: str  # the name of the class in tables
+    share: str  # score: the share of the class, such as "boundary.error_share.absent"
+    ods_rise: str  # score: by how much ODS would rise if only the errors of the class were repaired
+
+
+def _error_classes(metric: Metric) -> list[_ErrorClass]:
+    """Return the classes of missed pixels, of false pixels, and of all ground-truth pixels."""
+    classes = []
+    for side, name_of_label in ERROR_CLASSES.items():
+        shares = "agreement" if side == "agreement" else "error_share"
+        for label, name in name_of_label.items():
+            share, ods_rise = f"{metric.name}.{shares}.{name}", f"{metric.name}.delta_ods.{name}"
+            classes.append(_ErrorClass(side, label, share, ods_rise))
+    return classes
 
 
 def _require_errors(run: Evaluation) -> Metric:
@@ -61,7 +82,7 @@ def with_errors(
     """
     if metric_with_errors(run) is not None:
         return run
-    if run.by_official_solver:
+    if run.by_official_solver:  # read from the counts of the official program, which has no classes
         raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
     # The first metric that can count its errors by class. A depth run has no matches without edges
     matching = [registry.get(m) for m in run.metrics if "matches" in run.records[0].counts[m]]
@@ -69,21 +90,7 @@ def with_errors(
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)  # the files of predictions and ground truth
-
-    def count_again(record: ImageRecord) -> ImageRecord:
-        """Return an image's record with the counts of error classes added to those of `metric`.
-
-        The image is read from `sources` and counted with the protocol of `run`. Raises DataError if
-        its counts of matched pixels differ from the stored ones, because its files have changed.
-        """
-        pred, gt = sources.load(record.image_id, run.protocol)
-        # `boundary_errors` counts as the metric does, and adds the arrays of error classes
-        counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
-        # Of these, the record has only the following, which must not differ
-        recounted = {name: counts[name] for name in ("thresholds", "matches")}
-        check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
-        return replace(record, counts={**record.counts, metric.name: counts})
-
+    count_again = partial(_with_error_counts, run=run, metric=metric, sources=sources)
     records = []
     with ThreadPool(workers or available_cores()) as pool:
         for n_done, record in enumerate(pool.imap(count_again, run.records), 1):
@@ -91,6 +98,23 @@ def with_errors(
             if progress:
                 progress(n_done, len(run.records), record.image_id)
     return replace(run, records=records)
+
+
+def _with_error_counts(
+    record: ImageRecord, run: Evaluation, metric: Metric, sources: Sources
+) -> ImageRecord:
+    """Count an image of a run again, and return its record with the counts of error classes.
+
+    Raises DataError if its counts of matched pixels differ from the stored ones, because its files
+    have changed.
+    """
+    pred, gt = sources.load(record.image_id, run.protocol)
+    # `boundary_errors` counts as the metric does, and adds the arrays of error classes
+    counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
+    # Of these, the record has only the following, which must not differ
+    recounted = {name: counts[name] for name in ("thresholds", "matches")}
+    check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
+    return replace(record, counts={**record.counts, metric.name: counts})
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
@@ -117,15 +141,13 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
-        lost[side] = {}
-        shares = "agreement" if side == "agreement" else "error_share"
-        for label, name in classes.items():
-            share = comparison.interval_of(run.name, f"{metric.name}.{shares}.{name}")
-            ods_rise = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
-            numbers = {"share": share.value, "low": share.low, "high": share.high}
-            numbers["delta_ods"] = ods_rise.value
-            lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
+    for error_class in _error_classes(metric):
+        share = comparison.interval_of(run.name, error_class.share)
+        ods_rise = comparison.interval_of(run.name, error_class.ods_rise)
+        numbers = {"share": share.value, "low": share.low, "high": share.high}
+        numbers["delta_ods"] = ods_rise.value
+        of_side = lost.setdefault(error_class.side, {})
+        of_side[error_class.label] = {k: None if isnan(v) else v for k, v in numbers.items()}
     return lost
 
 
@@ -142,19 +164,18 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """
     rows: list[list[Cell]] = []
     for run in runs:
-        metric = _require_errors(run)
+        classes = _error_classes(_require_errors(run))
         slices = slices_of(run, by)  # its `scores`: name of a score -> a SliceScore per group
         for number, slice_name in enumerate(slices.parts.names):  # the names of the groups
-            for side, classes in ERROR_CLASSES.items():  # "missed", "false" and "agreement"
-                shares = "agreement" if side == "agreement" else "error_share"
-                for label, name in classes.items():
-                    # Both are the value with the ends of its interval; that of dODS is not shown
-                    share = slices.scores[f"{metric.name}.{shares}.{name}"][number].score
-                    ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    share_cell = Estimate(share.value, share.low, share.high)
-                    rows.append([run.name, slice_name, side, label, share_cell, ods_rise.value])
+            for error_class in classes:
+                # Both are values with the ends of an interval; that of the rise is not shown
+                share = slices.scores[error_class.share][number].score
+                ods_rise = slices.scores[error_class.ods_rise][number].score
+                labels = [run.name, slice_name, error_class.side, error_class.label]
+                share_cell = Estimate(share.value, share.low, share.high)
+                rows.append([*labels, share_cell, ods_rise.value])
     column = slices.parts.column
-    fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
+    fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]  # the side, class, share and dODS
     title = f"Where ODS is lost, by {column}"
     return Table("errors-by", title, fields, rows, n_labels=4, **table_footer(runs))
 
@@ -171,7 +192,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
-    footer = table_footer(runs)  # arguments of `Table`: caption, notes on the runs, signatures ...
+    footer = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
     footer["notes"] = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",

@@ -256,10 +256,10 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     in protocol, metrics or kinds of counts.
     """
     pooled = _pool(runs, name)
-    first = runs[0]
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
-    shown = default_scores(first, shared_names([*scores_of_splits, pooled_scores]))
+    # Of the scores that all splits have, those that tables show
+    shown = default_scores(runs[0], shared_names([*scores_of_splits, pooled_scores]))
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
@@ -268,10 +268,11 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    # The same id with the same fingerprint of its annotations (`truth`; "" if unknown) is one image
+    # Splits may number their images alike. Only with the same annotations, of which `truth` is a
+    # fingerprint ("" if unknown), is it the same image
     images = Counter((r.image_id, r.truth) for run in runs for r in run.records if r.truth)
     n_repeated = sum(n > 1 for n in images.values())
-    # "Mean ± standard deviation over splits (number of splits)."
+    # "Mean ± standard deviation over splits (number of splits)." In the note, these are runs
     note = Spread.SD.note.replace("runs", "splits")
     note += " Pooled: the counts of all images are summed"
     if n_repeated:
@@ -281,7 +282,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         f"{pooled.name}: scores over splits",
         [Field("scores", "Scores"), *fields],
         [means, pooled_row],
-        caption=f"protocol {first.described}",
+        caption=f"protocol {runs[0].described}",
         reading=pooled.read_as,  # a line on how the files were interpreted
         notes=[f"{note}."],
     )
@@ -291,7 +292,8 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     """Merge the runs of all splits into one run, whose image ids are SPLIT/ID.
 
-    Without a `name`, it gets the name of the first run. Raises DataError as `splits` does.
+    A run has the name of its split. Without a `name`, the merged run gets that of the first run.
+    Raises DataError as `splits` does.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
@@ -303,10 +305,10 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     records = []
     for run in runs:
         pair = f"{first.name}, {run.name}"
-        # The images may differ, but not a setting on which a score depends
+        # Differences of the images are expected, but not of a setting on which a score depends
         for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
-                raise DataError(f"{pair}: {difference.fault()}")
+                raise DataError(f"{pair}: {difference.fault()}")  # "protocols differ in max_dist"
         names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
         if names != expected:
             raise DataError(f"{pair}: other counts, expected the same of all splits")

@@ -125,14 +125,17 @@ def plot_history(
         ax = style.new_axes(height=3.4, ratio=1.35)  # inches, width / height
         for name in names:
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
+            # The next colour and line style that these axes do not have
             line: Any = {"marker": "o", "markersize": 4, **style.next_style(ax)}
             ax.plot(range(len(runs)), values, label=heading(name), **line)
-        figure = ax.figure.figure
+        figure = ax.figure.figure  # also if `ax` were in a subfigure
+        # Under each point the run and its day, of a date such as "2026-11-30T22:01:30"
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
         widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
         rotation: Any = {}  # labels that would overlap are slanted
         # 0.8 font sizes are more than the mean width of letters: names in capitals fit too
-        if sum(widths) > style.letters_in(figure.get_size_inches()[0], letter_width=0.8):
+        n_letters = style.letters_in(figure.get_size_inches()[0], letter_width=0.8)
+        if sum(widths) > n_letters:  # more than fit side by side below the figure
             rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
         if len(names) > 1:
@@ -140,7 +143,7 @@ def plot_history(
         else:
             ax.set_ylabel(heading(names[0]), parse_math=False)
         signatures = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-        style.figure_notes[figure] = "\n".join(signatures)  # for the metadata of the file
+        style.figure_notes[figure] = "\n".join(signatures)  # `save` puts them into the metadata
         return style.save(figure, path)
 
 

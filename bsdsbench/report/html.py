@@ -16,7 +16,7 @@ from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
@@ -149,6 +149,14 @@ def write_report(
     return page.notes
 
 
+class _ComparedContent(NamedTuple):
+    """The content of a page that comes from the comparison of its runs."""
+
+    verdict: list[str]  # sentences on which run is best
+    intervals: Mapping[tuple[str, str], Estimate]  # (run, score) -> score with its interval
+    tables: dict[str, Table]  # by key
+
+
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
@@ -156,11 +164,14 @@ class Page:
     page without pictures, call only `render`. The constructor takes the arguments of
     `write_report`. Further attributes:
 
-    published_rows, table_notes : table rows of the published results, and notes on them
+    published_rows, table_notes : table rows of the published results, and notes below the tables
+        on those that are not comparable with a run
     published_curves : the published results that have a stored curve
     ids : the ids of the images of all runs, starting with those of the first run
-    sources : run name -> files of the run; runs whose files were not found are absent
+    sources : run name -> files of the run, set by `find_files`; runs without files are absent
     runs_with_folders : the names of the runs for which the user gave a folder
+    notes : what is missing from the page
+    pictures : position of an image in `ids` -> its pictures, set by `draw_pictures`
     """
 
     def __init__(
@@ -190,8 +201,8 @@ class Page:
         self.ids = list(self.table.rows)
         self.sources: dict[str, Sources] = {}
         self.runs_with_folders = set[str]()
-        self.notes: list[str] = []  # what is missing from the page
-        self.pictures: dict[int, dict[str, Any]] = {}  # by the position of the image in `ids`
+        self.notes: list[str] = []
+        self.pictures: dict[int, dict[str, Any]] = {}
 
     def find_files(
         self,
@@ -279,25 +290,18 @@ class Page:
         slices_by_column = {  # for each run, its scores on each slice (group of images)
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
-        verdict: list[str] = []
-        intervals: Mapping[tuple[str, str], Estimate] = {}  # (run, score) -> score with interval
-        compared_tables: dict[str, Table] = {}  # by key
-        try:
-            comparison = compared()
-            verdict = verdict_lines(comparison)
-            intervals = score_cells(comparison)
-            compared_tables = {table.key: table for table in comparison.tables()}
-        except DataError as error:
-            self.notes.append(f"no comparison: {error.problems[0]}")
-        tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
-        # A compared table whose intervals `tables` show is removed; its notes are added to these
-        add_interval_notes(tables, compared_tables)
+        comparison = self._compared_content(compared)
+        tables = score_tables(
+            runs, self.published_rows, self.table_notes, intervals=comparison.intervals
+        )
+        # `tables` now have the intervals: remove the tables of intervals, but keep their notes
+        add_interval_notes(tables, comparison.tables)
         if losses:
             tables.append(error_table(with_classes, losses))
-        tables += summary_tables(runs, aside=True)
+        tables += summary_tables(runs, aside=True)  # collapsed on the page
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
-        tables += compared_tables.values()
+        tables += comparison.tables.values()
         # Images with a picture of the ground truth; others have only the reason why it is missing
         n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         if served and self.sources:
@@ -307,7 +311,7 @@ class Page:
         return _fill_template(
             title=self.title,
             facts=_facts(runs),
-            verdict=verdict,
+            verdict=comparison.verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
             notes=self.notes,
             error_colors=style.ERROR_COLORS if losses or served else {},
@@ -321,6 +325,17 @@ class Page:
             n_pictures=n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
+
+    def _compared_content(self, compared: Callable[[], Comparison]) -> _ComparedContent:
+        """Return the content from the comparison; if it raises DataError, a note and no content."""
+        try:
+            comparison = compared()
+            verdict, intervals = verdict_lines(comparison), score_cells(comparison)
+            tables = {table.key: table for table in comparison.tables()}
+        except DataError as error:
+            self.notes.append(f"no comparison: {error.problems[0]}")
+            return _ComparedContent([], {}, {})
+        return _ComparedContent(verdict, intervals, tables)
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data for the page's scripts, as a JSON-serializable dict."""

@@ -225,20 +225,10 @@ class ImagePictures:
 def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     """Pack the class of each pixel at every step, and the counts, into a dict for the page's JSON.
 
-    A step is a threshold or, for metrics without thresholds, a part such as a class. A class says
-    whether a pixel is matched, false or missed. `steps` stores how often the class of each pixel
-    changes (`n_changes`), and for each change its step (`steps`) and the new class (`classes`).
-
-    "planes" is the base64 text of these three arrays, compressed by zlib with the level `effort`.
-    The 16-bit numbers of the first two are split into all low bytes, then all high bytes, because
-    these compress better. page/1_base.js unpacks them.
+    A step is a threshold or, for metrics without thresholds, a part such as an object class. The
+    class of a pixel says whether it is matched, false or missed. page/1_base.js reads the dict.
     """
-    planes = []  # uint8
-    for numbers in (steps.n_changes, steps.steps):
-        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
-    planes.append(steps.classes)
-    packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
-    # Of each of the four columns of `matches`, a list with one number per step
+    # The counts at every step: four lists with one number per step
     matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
     # The page counts the pixels that it draws. Sums over several annotators have to be stored
@@ -248,7 +238,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
         **optional,
-        "planes": base64.b64encode(packed).decode("ascii"),
+        "planes": _pack_changes(steps, effort),
         "n": int(steps.steps.size),  # number of changes of class, summed over pixels
         "size": steps.n_changes.shape[::-1],  # (width, height)
         "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
@@ -259,5 +249,21 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         "best": 0 if steps.parts else steps.best,  # the step shown first; 0 is all parts together
         # True if errors are divided into classes, such as duplicates
         "classes": bool(np.isin(steps.classes, list(ERROR_CODES.values())).any()),
-        "areas": steps.areas,  # False if only lines are drawn
+        "areas": steps.areas,  # False if only lines are drawn, over which the photo stays visible
     }
+
+
+def _pack_changes(steps: OverlaySteps, effort: int) -> str:
+    """Pack the changes of the pixels' classes from step to step into base64 text.
+
+    These are three arrays: how often the class of each pixel changes (`n_changes`), and for each
+    change its step (`steps`) and the new class (`classes`). The 16-bit numbers of the first two are
+    split into all low bytes, then all high bytes, because these compress better. `effort` is the
+    level of zlib.
+    """
+    planes = []  # uint8
+    for numbers in (steps.n_changes, steps.steps):
+        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
+    planes.append(steps.classes)
+    packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
+    return base64.b64encode(packed).decode("ascii")

@@ -56,16 +56,16 @@ class ViewServer(ThreadingHTTPServer):
         """
         evaluations = as_runs(runs)
         page = Page(evaluations)
-        page.find_files([None] * len(evaluations))  # None: the folder stored in the run
+        page.find_files([None] * len(evaluations))  # None: predictions are where the run says
         self.ids = page.ids
-        # Makes the pictures of an image on request, at full size
+        # A callable that makes the pictures of an image when the browser requests them
         self.maker = ImagePictures(evaluations, page.sources, full=True)
-        # `render` calls it, and uses the same samples for the intervals of error classes
-        compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
-        self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
+        compare_runs = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
+        # The page calls `compare_runs`; the numbers are for its intervals of error classes
+        self.page = page.render(compare_runs, N_SAMPLES, SEED, served=True).encode()
         self.notes = page.notes  # what is missing from the page
         self.token = secrets.token_urlsafe(32)  # other users of this machine cannot guess the URL
-        super().__init__((LOOPBACK, port), _Handler)
+        super().__init__((LOOPBACK, port), _Handler)  # each request makes a `_Handler`
         port = self.server_address[1]
         self.hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}  # Host headers to accept
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"

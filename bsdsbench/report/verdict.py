@@ -67,32 +67,34 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 
 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
-    """Append the notes of comparison tables to the score tables of a report, in place.
+    """Move the notes on intervals from comparison tables to the score tables of a report, in place.
 
-    The score tables show the intervals that these notes explain. A comparison table whose notes
-    were appended is removed from `compared` (tables by key), so that its numbers are not shown
-    twice.
+    The score tables have one metric each, and show the intervals too. So a comparison table whose
+    notes were moved is removed from `compared` (tables by key), which has:
 
-    - Notes of a table METRIC-parts, whose rows are parts such as classes, go to the score table
-      with the same key.
-    - Notes of the table "scores", which has the overall scores of all metrics, go to the last other
-      score table that has intervals, as they hold for the tables before it too. So does its
-      `sentence`, "Scores with 95 % intervals from 10,000 bootstrap samples of 200 images".
+    - "scores", the overall scores of all metrics. Its notes hold for several score tables, and are
+      printed once, under the last of them. So is its `sentence`, "Scores with 95 % intervals from
+      10,000 bootstrap samples of 200 images".
+    - METRIC-parts, the scores of parts such as classes. There is a score table with the same key.
     """
-    notes_of_tables: list[tuple[Table, Sequence[str | Note]]] = []
     last_with_intervals = None
     for table in tables:
-        if table.key in compared:
-            notes_of_tables.append((table, compared.pop(table.key).notes))
+        if table.key in compared:  # METRIC-parts
+            _add_text_notes(table, compared.pop(table.key).notes)
             continue
         estimates = [cell for row in table.rows for cell in row if isinstance(cell, Estimate)]
         if any(estimate.low is not None for estimate in estimates):
             last_with_intervals = table
     if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")
-        notes_of_tables.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
-    for table, notes in notes_of_tables:
-        # Only the notes that are texts. A `Note` is about single columns (curves that start late)
-        # or lists left-out images; `table`, which was made from the same runs, has these already
-        added = [note for note in notes if isinstance(note, str)]
-        table.notes = list(dict.fromkeys([*table.notes, *added]))
+        _add_text_notes(last_with_intervals, [f"{overall.sentence}.", *overall.notes])
+
+
+def _add_text_notes(table: Table, notes: Sequence[str | Note]) -> None:
+    """Append those of the notes that are plain text to the notes of a table, each one once.
+
+    A `Note` is about single columns (curves that start late) or lists left-out images. The table is
+    of the same runs, and has these already.
+    """
+    added = [note for note in notes if isinstance(note, str)]
+    table.notes = list(dict.fromkeys([*table.notes, *added]))

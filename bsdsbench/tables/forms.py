@@ -66,30 +66,20 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
 
-    Only columns marked `paper` are printed. After the first _N_MAIN_SCORES scores, a score is left
-    out if it is undefined in any row; a column is a score if its `higher_is_better` is not None.
-
     The first _MAX_NOTES short notes (up to _MAX_NOTE_CHARACTERS), and all notes marked `needed`,
     are printed below the table. All other lines below the table become LaTeX comments.
     """
-    columns = []  # indices of the printed columns
-    n_scores = 0
-    for k, field in enumerate(table.columns):
-        is_score = field.paper and field.higher_is_better is not None
-        n_scores += is_score
-        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
-        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
-            columns.append(k)
-    paper_table = table.only(columns)
+    paper_table = table.only(_columns_for_paper(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
-        # The interval (`span`) is printed below the number, at 0.8 of the font size
+        # A number is followed by its mark, such as a letter or a star. Its interval (`span`) is
+        # printed below, at 0.8 of the font size
         row_widths.append(sum(max(len(c.text + c.numbers.mark), 0.8 * len(c.span)) for c in row))
     gaps = 2 * len(headings)  # 2 characters between columns
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
     short_notes, needed_notes = [], []
-    # Each note, and its text, which may start with the headings of its columns
+    # The line of a note is its text, after the headings of its columns if it names them
     for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
         if len(line) <= _MAX_NOTE_CHARACTERS:
             short_notes.append(line)
@@ -105,6 +95,23 @@ def _latex(table: Table) -> str:
         visible=visible,  # a function that escapes unprintable characters, for the comments
     )
     return str(text)
+
+
+def _columns_for_paper(table: Table) -> list[int]:
+    """Return the indices of the columns to print in LaTeX, all of which are marked `paper`.
+
+    A column is a score if it is ranked (`higher_is_better` is not None). After the first
+    _N_MAIN_SCORES scores, a score is left out if it is undefined in any row, to save width.
+    """
+    columns = []
+    n_scores = 0
+    for k, field in enumerate(table.columns):
+        is_score = field.paper and field.higher_is_better is not None
+        n_scores += is_score
+        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
+        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
+            columns.append(k)
+    return columns
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:

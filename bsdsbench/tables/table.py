@@ -207,22 +207,15 @@ class Table:
         Notes on an omitted column say that it is not shown. Columns of p-values are kept. If the
         user chose the columns, or if no number column has a value, all columns are kept.
         """
-        heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
-        n_measured = 0  # number of columns that could be omitted
-        shown = []  # indices of columns
-        for k, column in enumerate(self.columns):
-            is_measured = column.format not in ("", "p")  # neither text nor a p-value
-            n_measured += is_measured
-            # `numbers.value` is None for undefined numbers, and for text
-            is_empty = all(row[k].numbers.value is None for row in self.printed_cells)
-            if is_measured and is_empty:
-                heading_of_empty[column.key] = column.heading
-            else:
-                shown.append(k)
-        if self.asked or len(heading_of_empty) in (0, n_measured):
+        # Indices of the columns of numbers other than p-values, and of those without any value
+        measured = [k for k, column in enumerate(self.columns) if column.format not in ("", "p")]
+        cells = self.printed_cells
+        empty = [k for k in measured if all(row[k].numbers.value is None for row in cells)]
+        if self.asked or len(empty) in (0, len(measured)):  # `asked`: the user chose the columns
             return self
+        heading_of_empty = {self.columns[k].key: self.columns[k].heading for k in empty}
         notes = list[str | Note]()
-        for note in self.all_notes:  # those on rows come first
+        for note in self.all_notes:  # also those on rows
             if not note.names_columns:  # printed without the headings of its columns
                 notes.append(note)
                 continue
@@ -232,7 +225,9 @@ class Table:
                 notes.append(f"- not shown, {', '.join(headings)}: {note.text}")
             if keys:
                 notes.append(replace(note, columns=keys))
-        return replace(self, notes=notes, row_notes=()).only(shown)  # `notes` has those on rows too
+        # `notes` has those on rows too: without `row_notes=()` they would be printed twice
+        shown = [k for k in range(len(self.columns)) if k not in empty]
+        return replace(self, notes=notes, row_notes=()).only(shown)
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
