@@ -309,10 +309,8 @@ def jackknife_weights(units: I8) -> Iterator[Weights]:
     """Yield the weights of a jackknife that leaves out one cluster of images at a time.
 
     `units` has the cluster index of each image, counted from 0, (N,). A cluster may be a single
-    image.
-
-    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 for the
-    images of cluster k and 1 for all other images.
+    image. Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0
+    for the images of cluster k and 1 for all other images.
     """
     n_units = int(units.max()) + 1
     for left_out_units in blocks(n_units, len(units)):

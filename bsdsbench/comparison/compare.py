@@ -260,7 +260,6 @@ def _compare_images(
     Each image also has an influence: how much the difference between the runs in the metric's first
     score, such as ODS, falls if this image (or, if clusters are drawn, its whole cluster) is left
     out. It is 0 if no images would remain. Images whose score is undefined in a run are left out.
-
     Returns the comparisons by metric and, for each metric, by pair of runs.
     """
     # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image

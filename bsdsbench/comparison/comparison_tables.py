@@ -239,11 +239,9 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     """Return the last four cells of a difference's row in a table of differences.
 
     They are the difference with its interval, p, p after Holm's correction, and the smallest
-    difference that would be significant with probability 0.8.
-
-    The official benchmark's matching of pixels is randomized. "~" marks a difference so small that
-    this matching alone may cause it. "*" marks a significant difference: p after correction
-    is below 1 - level, and there is no "~".
+    difference that would be significant with probability 0.8. The official benchmark's matching of
+    pixels is randomized. "~" marks a difference so small that this matching alone may cause it. "*"
+    marks a significant difference: p after correction is below 1 - level, and there is no "~".
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -264,9 +262,8 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of differences in scores: one row per score (of each part) and pair of runs.
 
-    scores : names METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
-    metric : the metric whose parts, such as classes, are compared. If it is "", the overall scores
-        of all metrics are compared, and the table has no column of parts.
+    scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
+    metric : the metric whose parts, such as classes, are compared, or "" for overall scores
     """
     differences = [d for d in compared.differences if d.score in scores]
     # Run A, run B and the score, which label a row; then A - B with its interval, p, p after Holm's
@@ -291,17 +288,14 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
             rows.append([d.a, d.b, score_name, *difference_cells(d, compared.level)])
         first_score = heading(differences[0].score, in_title=is_metric_named)
         first_notes += _detectable_note(compared, differences, first_score)
+    doubts = _doubtful_notes(compared, differences)
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
         key,
         title,
         [*labels, difference, p, p_holm, least_detectable],
         rows,
-        notes=[
-            *first_notes,
-            *_doubtful_notes(compared, differences),
-            *_notes_on_scores(compared, scores),
-        ],
+        notes=[*first_notes, *doubts, *_notes_on_scores(compared, scores)],
         n_labels=len(labels),
         sentence=f"Differences between methods, with {numbers_note}",
     )
@@ -310,14 +304,11 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], score_name: str
 ) -> list[str]:
-    """Return a note on how small a difference in the first score the comparison can detect.
-
-    `score_name` is the heading of this score. The note has the range over all pairs of runs. There
-    is none if the smallest detectable difference (`least`) is undefined for every pair.
-    """
+    """Return a note on how small a difference in the first score, `score_name`, is detectable."""
+    # For each pair of runs, the smallest difference that would be significant with probability 0.8
     of_score = [d.least for d in differences if d.score == differences[0].score]
     least = sorted(x for x in of_score if not math.isnan(x))
-    if not least:
+    if not least:  # undefined for every pair
         return []
     low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
     span = low if low == high else f"{low} to {high}, by pair,"
@@ -329,16 +320,12 @@ def _detectable_note(
 
 
 def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]) -> list[str]:
-    """Return notes on differences marked "~", and on intervals that disagree with their p-value.
-
-    - "~" marks a difference that the official benchmark's matching of pixels, which is randomized
-      and not optimal, may cause alone: it is smaller than `solver_moves`.
-    - An interval of the bootstrap disagrees with p if it excludes 0 and the uncorrected p is not
-      significant, or the reverse.
-    """
+    """Return notes on differences marked "~", and on intervals that disagree with their p-value."""
     notes = []
     alpha = 1 - compared.level
-    limits = sorted(d.solver_moves for d in differences if d.solver)  # of those marked "~"
+    # `solver`: the difference is below `solver_moves`, so that the official benchmark's matching of
+    # pixels (its solver) may alone cause it, and is marked "~"
+    limits = sorted(d.solver_moves for d in differences if d.solver)
     if limits:
         low, high = f"{limits[0]:.4f}", f"{limits[-1]:.4f}"
         span = low if low == high else f"{low} to {high}, by row"
@@ -347,6 +334,7 @@ def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
+    # An interval excludes 0 although the uncorrected p is not significant, or the reverse
     disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in differences)
     if compared.test == "bootstrap" and disagree:
         notes.append(

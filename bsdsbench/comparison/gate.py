@@ -467,10 +467,9 @@ def assert_scores(
     """Check a run (or its folder) against a baseline file, and raise AssertionError on failure.
 
     `options` are further parameters of `check`. If `update` is True, nothing is checked: the
-    baseline file is written from the run, keeping its tolerances, and None is returned.
-
-    The AssertionError, with a message of at most five lines, is raised if a score fails or if there
-    is no baseline.
+    baseline file is written from the run, keeping its tolerances, and None is returned. The
+    AssertionError, with a message of at most five lines, is raised if a score fails or if there is
+    no baseline.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])

@@ -75,9 +75,8 @@ def with_errors(
     """Return the run with its missed and false pixels counted by error class.
 
     If the counts are missing, the maps of all images are read and matched again, by default with
-    one thread per core. `progress` is called with (images done, number of images, image id).
-
-    Raises DataError if the run was made from counts and has no maps, if none of its metrics matches
+    one thread per core. `progress` is called with (images done, number of images, image id). Raises
+    DataError if the run was made from counts and has no maps, if none of its metrics matches
     pixels, or if the files have changed since the run.
     """
     if metric_with_errors(run) is not None:
@@ -131,9 +130,7 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 
     Each of the last three is a dict from class name to {"share", "low", "high", "delta_ods"}: the
     share, the ends of its interval, and the rise of ODS if only this class were repaired. Undefined
-    numbers are None.
-
-    Raises DataError if the error classes were not counted, see `with_errors`.
+    numbers are None. Raises DataError if the error classes were not counted, see `with_errors`.
     """
     metric = _require_errors(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)

@@ -95,10 +95,10 @@ class MethodComparison(ComparedScores):
         images = f"{counted(self.n_images, 'image')}{clusters_phrase(self)}"
         samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
         caption = f"{images}, {samples}. Protocol: {self.protocol}"
-        return [
-            replace(t, notes=[*t.notes, *notes], caption=caption, reading=self.reading)
-            for t in tables
-        ]
+        for table in tables:
+            table.notes = [*table.notes, *notes]
+            table.caption, table.reading = caption, self.reading
+        return tables
 
     def _means_table(self, spread: Spread) -> Table:
         """Return the table of mean scores over runs with their spread, one row per method."""
@@ -112,17 +112,15 @@ class MethodComparison(ComparedScores):
         return Table("methods", title, fields, rows, notes=[spread.note], sentence=sentence)
 
     def _intervals_table(self) -> Table:
-        """Return the table of mean scores with their intervals, one row per method.
-
-        It is left out of `summary` and notebooks (`aside`). No best value is marked, as the table
-        of means does this.
-        """
+        """Return the table of mean scores with their intervals, one row per method."""
         rows: list[list[Cell]] = []
         for name in self.names:
             intervals = [self.interval_of(name, score) for score in self.scores_shown]
             rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
+        # The table of means already marks the best of each column
         fields = [replace(score_field(s), higher_is_better=None) for s in self.scores_shown]
         title = f"Means over runs with {self.percent} intervals"
+        # `aside`: left out of `summary` and notebooks
         return Table("intervals", title, [METHOD, *fields], rows, aside=True)
 
     def _differences_table(self) -> Table:
@@ -255,10 +253,7 @@ def _pairs_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
 def _left_out_of_methods(
     methods: Sequence[Method], runs: Sequence[Evaluation]
 ) -> dict[str, dict[str, str]]:
-    """Return for each method the images that it lacks or that were dropped: {image id: reason}.
-
-    `runs` are those of all methods, restricted to the images that all of them have.
-    """
+    """Return for each method its images that are not in `runs`, as {image id: reason}."""
     left_out = {}
     for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
         if restricted.left_out:

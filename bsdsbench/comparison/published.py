@@ -244,10 +244,8 @@ def published_beside(
 
     `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
     If `force` is True, results that are not comparable with a run are included: their labels name
-    the data set, and a note gives the reason.
-
-    Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
-    task (image set and metric) than a run.
+    the data set, and a note gives the reason. Raises DataError if a key is unknown and, unless
+    `force` is True, if a result belongs to another task (image set and metric) than a run.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[ExtraRow] = []

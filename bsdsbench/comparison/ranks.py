@@ -105,10 +105,8 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     """Find the maximal groups of consecutively ranked methods without significant differences.
 
     If p is NaN, or if there are too few seeds for a significant p, a pair counts as different if
-    the interval of its difference excludes 0.
-
-    Returns pairs (first, last): the 0-based ranking positions of the best and the worst method of a
-    group. Groups of a single method are left out.
+    the interval of its difference excludes 0. Returns pairs (first, last): the 0-based ranking
+    positions of the best and the worst method of a group. Groups of a single method are left out.
     """
     different = set[frozenset[str]]()  # pairs of methods
     for d in compared.differences:

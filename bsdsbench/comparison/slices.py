@@ -298,11 +298,8 @@ _UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
 
 
 def _slice_rows(slices: Slices) -> list[_SliceRow]:
-    """Return the scores of a run on all images, on each slice, and in the mean over slices.
-
-    A score on all images has neither an interval nor a difference. All images are in the mean.
-    """
-    on_all = {}
+    """Return the scores of a run on all images, on each slice, and in the mean over slices."""
+    on_all = {}  # without intervals and differences
     for score, value in slices.whole.items():
         on_all[score] = SliceScore(ValueInterval(value, np.nan, np.nan), _UNDEFINED)
     n_images = len(slices.parts.members)
@@ -317,12 +314,12 @@ def _slice_table(
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
-    Each run has the rows of `_slice_rows`; of these, each part of the metric (such as a class) has
-    a row. The cells of a score that a part does not have are undefined.
+    Each run has rows for all images, for each slice, and for the mean over slices (macro), and in
+    each of them a row per part of the metric, such as a class. The cells of a score that a part
+    does not have are undefined.
 
     slices : one for each run that has the metric
-    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Only
-        the latter need a column of parts
+    scores : either all are METRIC.SCORE, or all are METRIC.PART.SCORE
     footer : the texts below the table on the runs
     """
     parsed_scores = [score_names.parse_score(score) for score in scores]  # metric, part, column
@@ -370,10 +367,7 @@ def _means_of_few(slices: Sequence[Slices], scores: Sequence[str]) -> list[Note]
 
     The macro mean of a score leaves out slices (groups of images) on which the score is NaN, such
     as a slice without any object. A note: "the macro mean is over 3 of 4 slices of METHOD PART."
-    Columns of the table with the same note share it.
-
-    slices: for each run, its scores on the slices
-    scores: METRIC.SCORE, or METRIC.PART.SCORE with a part such as a class
+    Columns of the table with the same note share it. `slices` has those of each run.
     """
     notes: list[tuple[str, str]] = []  # (text of a note, key of the column it is about)
     for of_run, score in product(slices, scores):

@@ -161,8 +161,7 @@ class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
     For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a
-    page without pictures, call only `render`. The constructor takes the arguments of
-    `write_report`. Further attributes:
+    page without pictures, call only `render`. Attributes that are not parameters:
 
     published_rows, table_notes : table rows of the published results, and notes below the tables
         on those that are not comparable with a run
@@ -186,10 +185,8 @@ class Page:
     ) -> None:
         """Prepare the content of a report that needs neither pictures nor a comparison of the runs.
 
-        title : the heading; default: the names of the runs
-        published : keys of published results to show beside the runs, renamed by `labels`
-        force : True to show them even if they were computed on other images, instead of raising
-        by, cluster : columns that group the images, for tables of groups and for intervals
+        The parameters are those of `write_report`: `published` are keys of published results, which
+        `labels` renames; `by` and `cluster` are columns that group the images.
         """
         self.by = by
         self.cluster = cluster
@@ -291,9 +288,8 @@ class Page:
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
         comparison = self._compared_content(compared)
-        tables = score_tables(
-            runs, self.published_rows, self.table_notes, intervals=comparison.intervals
-        )
+        intervals = comparison.intervals
+        tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
         # `tables` now have the intervals: remove the tables of intervals, but keep their notes
         add_interval_notes(tables, comparison.tables)
         if losses:

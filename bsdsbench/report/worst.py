@@ -126,9 +126,7 @@ def _scores_of_methods(
     runs, or as "0.780" for one. It is NaN if the score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
-    metric : the metric, by default the first one that all runs have
-    columns : scores of the metric, by key or heading, or ["all"]. Default: the metric's first
-        score, and its score at the ODS threshold
+    metric, columns : the metric and its scores, by key or heading, or "all"; None for the defaults
     spread : what follows a mean: standard deviation, standard error, or the range of the runs
     """
     shown_metric = shared_metric(runs, metric)
@@ -186,8 +184,7 @@ def worst_table(
 
     The worst or most different image comes first. Images with an undefined score are left out.
 
-    runs : one or two runs or methods (sets of runs). If a method has several runs, the score of an
-        image is the mean over them
+    runs : one or two runs or methods (sets of runs, over which a score is the mean)
     folders : the folder of each run of each method, with the overlays in its subfolder `overlays`;
         or (). The table lists the overlays of the first run of a method
     metric : the metric, by default the first one that all runs have
@@ -197,8 +194,8 @@ def worst_table(
     of_each : a grouping column. The `n` worst images of each group are listed, group by group
     spread : the measure of spread that is shown beside a mean over runs
 
-    Raises DataError if there are more than two runs or methods, if they are not comparable, or if
-    any of them lacks the metric.
+    Raises DataError for more than two runs or methods, if they are not comparable, or if one lacks
+    the metric.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")

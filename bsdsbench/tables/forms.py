@@ -180,9 +180,8 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
     """Return the format in which to write tables, a key of TABLE_FORMATS.
 
     For a file, the suffix determines the format; without a suffix, it is `text_format`. For
-    standard output (`out` is None), it is `text_format`, by default "table".
-
-    Raises DataError if the suffix is unknown or contradicts `text_format`, or if both are missing.
+    standard output (`out` is None), it is `text_format`, by default "table". Raises DataError if
+    the suffix is unknown or contradicts `text_format`, or if both are missing.
     """
     if out is None:
         return text_format or "table"
