@@ -217,10 +217,9 @@ class Examination:
         an error of it, and to `records` if the sizes of prediction and ground truth fit. If it
         cannot be read, only its error is added to `unread`.
 
-        If `measure` is True and the sizes fit, the image is also counted, which adds it to
-        `measured`, and its file to the `symptoms` that it shows; or, if the metric raises
-        DataError, its message to `refused`. For a boundary metric this includes the slow
-        measurements, and an image whose map or ground truth is constant is not counted.
+        If `measure` is True and the sizes fit, the image is also counted. For a boundary metric
+        this includes slow measurements, and an image whose map or ground truth is constant is not
+        counted.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
@@ -236,7 +235,7 @@ class Examination:
         except DataError as error:
             self.unread.append(error.problems[0])
             return
-        pred = cast(Prediction, prediction)
+        pred = cast(Prediction, prediction)  # None only if annotators are scored
         # False if the sizes differ and the metric does not resize
         fits = metric.fits(pred, gt, metric.options_of(protocol))
         codes = set[str]()
@@ -257,16 +256,24 @@ class Examination:
             is_comparable = self._measure_boundaries(image, pred, gt, measure)
             measure = measure and is_comparable
         if measure and fits:
-            try:
-                counts = metric.count_image(pred, gt, protocol)
-            except DataError as error:
-                self.refused.append(str(error.problems[0]))
-                return
-            self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
-            # Small copies of map and mask or labels, to find maps that are turned; None for others
-            areas = fit.area_thumbnails(pred, gt, protocol)
-            for symptom in sanity.find_symptoms(pred, gt, protocol, [metric], areas):
-                self.symptoms.setdefault(symptom, []).append(image.file)
+            self._count_image(pred, gt, image.file)
+
+    def _count_image(self, pred: Prediction, gt: GroundTruth, file: str) -> None:
+        """Count an image, and collect the symptoms, such as of inversion, that its values show.
+
+        The counts are added to `measured`, and `file` to those that show a symptom. If the metric
+        raises DataError, its message is added to `refused`.
+        """
+        try:
+            counts = self.metric.count_image(pred, gt, self.protocol)
+        except DataError as error:
+            self.refused.append(str(error.problems[0]))
+            return
+        self.measured.append(ImageRecord(gt.image_id, gt.shape, {self.metric.name: counts}))
+        # Small copies of map and mask or labels, to find maps that are turned; None for others
+        areas = fit.area_thumbnails(pred, gt, self.protocol)
+        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [self.metric], areas):
+            self.symptoms.setdefault(symptom, []).append(file)
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool

@@ -14,7 +14,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -263,6 +265,14 @@ def _pair_nearest(
     return list(pairs.values())
 
 
+class _Candidate(NamedTuple):
+    """A setting that waits to be counted on more images."""
+
+    setting: CountingChange
+    gap: float = -inf  # from the scores to the targets; -inf before any image is counted
+    n_images: int = 0  # number of images counted so far
+
+
 class Search:
     """A search for the settings under which a run's scores equal the targets.
 
@@ -379,8 +389,8 @@ class Search:
         A trial is a possible reason why the run's scores differ from the published ones, which are
         its targets (`self.targets`: name of a score, such as "ods" -> published number). Here the
         reason is another rule for ODS, OIS or AP, or another column of the metric, such as
-        "ece_mean" for "ece". A way that changes no score with a target is left out. Under a
-        setting, the trial has two causes: the setting and the rule.
+        "ece_mean" for "ece". A way that changes no score with a target is left out. The trial is of
+        the kind "reading", or under a setting "setting", and then has two causes.
 
         setting : the change of a setting under which the images were counted, such as another
             tolerance, or NO_CHANGE for the run's own settings
@@ -393,12 +403,13 @@ class Search:
         other_rules = self._apply_other_rules(setting, counts)
         for other in (*other_columns, *other_rules):
             changed = {**scores, **other.scores}
-            is_changed = False
+            is_changed = False  # whether a score with a target has another value than in `scores`
             for target in self.targets:
-                # Under a setting, a score may be undefined, and so be missing from `scores`: any
-                # value that `changed` has differs from inf. For NaN, the comparison is False
-                difference = abs(changed.get(target, math.nan) - scores.get(target, inf))
-                is_changed = is_changed or difference > ROUNDING_ERROR
+                score, new_score = scores.get(target), changed.get(target, math.nan)
+                if score is None:  # undefined under this setting; NaN is undefined as well
+                    is_changed = is_changed or not math.isnan(new_score)
+                else:
+                    is_changed = is_changed or abs(new_score - score) > ROUNDING_ERROR
             if not is_changed:
                 continue
             if setting is NO_CHANGE:
@@ -425,17 +436,18 @@ class Search:
             return
         stack = self.metric.stack(counts)  # name of a count -> its values for all images
         n = len(counts)
-        # Weights (samples, images): one sample of all images, and N samples of a single image
-        all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
-        run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
-        image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
+        # Scores are computed for S samples of the N images, given by weights (S, N): the number of
+        # times that a sample has an image. Their "curve" is a PRCurve with arrays (S, T)
+        whole_set, single_images = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
+        run_curves: Any = self.metric.scores(stack, whole_set, protocol, opt)["curve"]
+        image_curves: Any = self.metric.scores(stack, single_images, protocol, opt)["curve"]
         run_curve = run_curves[0]
         # Some AP rules need the point at threshold 0, where every pixel is predicted. Some metrics
         # can add it from their counts; `whole_curve` leaves the curves of others unchanged
         curve_from_0 = whole_curve(self.metric, run_curve, stack)
         # Counts of matched boundaries do not suffice. The point is then counted from the ground
-        # truth, which is slow: only for the run's own settings, if AP is a target. Thresholds from
-        # 1 on are numbers of levels of segmentations, without such a point
+        # truth, which is slow: only for the run's own settings, if AP is a target, and if the files
+        # are available. Thresholds from 1 on are levels of segmentations, without such a point
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
         lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
         is_needed = "ap" in self.targets and setting is NO_CHANGE
@@ -455,47 +467,41 @@ class Search:
         other setting has a gap within half a unit of the last decimal. A setting is dropped if an
         image cannot be counted under it, or if it changes no target's score on all images.
 
-        `record_trial` stores the scores under each setting, in place of those from fewer images,
-        and returns the gap. Settings for which time ran out are added to `not_tried`.
-
-        Returns {label of a setting: its last gap}.
+        The scores are recorded as a trial, in place of that with fewer images. Settings for which
+        time ran out are added to `not_tried`. Returns {label of a setting: its last gap}.
         """
-        sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
+        n_all = len(self.ids)
+        sizes = [n for n in SUBSET_SIZES if n < n_all] + [n_all]
         half_unit = max(rounding_error(target) for target in self.targets.values())
-        waiting = list(settings)
-        n_counted = dict.fromkeys(waiting, 0)  # number of images counted so far
+        waiting = [_Candidate(setting) for setting in settings]
         gap_by_label: dict[str, float] = {}
         while waiting and self.seconds_left > 0:
-            # The smallest gap; -inf for a setting that was not counted yet, so that it comes first.
-            # Of equal gaps, that of the setting that has waited longest
-            setting = min(waiting, key=lambda change: gap_by_label.get(change.label, -inf))
-            waiting.remove(setting)
-            if self.reached and gap_by_label.get(setting.label, -inf) > half_unit:
+            candidate = min(waiting, key=attrgetter("gap"))  # of equal gaps, the first one
+            waiting.remove(candidate)
+            setting = candidate.setting
+            if self.reached and candidate.gap > half_unit:  # a trial has reached the targets
                 break
-            n = next(size for size in sizes if size > n_counted[setting])
-            is_exact = n == len(self.ids)
-            indices = sorted(self.image_order[:n])
+            n = next(size for size in sizes if size > candidate.n_images)
+            indices = sorted(self.image_order[:n])  # n images from all over the run
             counts = self.count_images(setting, indices)
             if counts is None:  # an image cannot be counted, or time is up
                 if self.seconds_left <= 0:
                     self.not_tried.append(setting)
                 continue
             scores = self._estimate_scores(setting, counts, indices)
-            if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
+            if n == n_all and all(scores.get(t) == self.run_scores[t] for t in self.targets):
                 # No target's score changes: forget the trial on fewer images
                 self.trials.pop(setting.label, None)
                 continue
-            fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
-            gap_by_label[setting.label] = self.record_trial(
-                setting.label, "setting", scores, who=setting.who, **fields
-            )
-            if not is_exact:
-                n_counted[setting] = n
-                waiting.append(setting)
-            elif setting.n_causes == 1:  # to a pair, another rule would add a third cause
+            fields = {"exact": n == n_all, "n_images": n, "n_causes": setting.n_causes}
+            gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
+            gap_by_label[setting.label] = gap
+            if n < n_all:
+                waiting.append(_Candidate(setting, gap, n))
+            elif setting.n_causes == 1:  # to a pair of settings, a rule would add a third cause
                 self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
-            self.not_tried += waiting
+            self.not_tried += [candidate.setting for candidate in waiting]
         return gap_by_label
 
     def _estimate_scores(
@@ -522,40 +528,40 @@ class Search:
         the fraction MAX_OVERTIME, after which no further image is started. Raises DataError if the
         files of an image are no longer those that the run counted.
         """
-        protocol = setting.on(self.run.protocol)  # the run's, with the change
-        opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})  # index of an image -> its counts
-        sources = self.sources
-        assert sources is not None  # without files no setting is searched
-        cannot_count: list[int] = []  # images
-
-        def count_image(k: int) -> None:
-            """Count image `k` under `setting`, and add its counts to `counts`.
-
-            If that is impossible, `k` is added to `cannot_count`. Nothing is done if there is an
-            image in it, because the setting is then dropped, or if time is up.
-            """
-            # `seconds_left` is negative after the time limit
-            if cannot_count or self.seconds_left < -MAX_OVERTIME * self.seconds:
-                return
-            # Check once that the files are still those of the run (or raise DataError): otherwise,
-            # the effect of other maps would be attributed to the setting
-            if k not in self.unchanged:
-                sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
-                self.unchanged.add(k)
-            try:
-                pred, gt = sources.load(self.ids[k], protocol)
-                gt = setting.truth(gt)  # of all annotators, of the first, or of their union
-                if setting.many_to_one:  # a pixel may be matched any number of times
-                    counts[k] = causes.many_to_one_counts(pred, gt, protocol)
-                else:
-                    counts[k] = self.metric.count(pred, gt, protocol, opt)
-            except DataError:
-                cannot_count.append(k)
-
         missing = [k for k in images if k not in counts]
+        count_image = partial(self._count_image, setting, counts, [])
         with ThreadPoolExecutor(self.workers) as pool:
             for n_done, _ in enumerate(pool.map(count_image, missing), 1):
                 if self.progress:
                     self.progress(n_done, len(missing), setting.label)
         return [counts[k] for k in images] if {*images} <= counts.keys() else None
+
+    def _count_image(
+        self, setting: CountingChange, counts: dict[int, Any], cannot_count: list[int], k: int
+    ) -> None:
+        """Count the image with the index `k` under a setting, and store its counts as `counts[k]`.
+
+        If it cannot be counted, `k` is added to `cannot_count`. Nothing is done if this holds an
+        image already, because the setting is then dropped, or if too much time has passed.
+        """
+        overtime = -self.seconds_left  # in seconds, positive after the time limit `seconds`
+        if cannot_count or overtime > MAX_OVERTIME * self.seconds:
+            return
+        assert self.sources is not None  # without files no setting is searched
+        # Check once that the files are still those of the run (or raise DataError): otherwise, the
+        # effect of other maps would be attributed to the setting
+        if k not in self.unchanged:
+            self.sources.load_of_run(self.run, self.records[self.ids[k]], self.metric)
+            self.unchanged.add(k)
+        protocol = setting.on(self.run.protocol)  # the run's, with the change
+        try:
+            pred, gt = self.sources.load(self.ids[k], protocol)
+            gt = setting.truth(gt)  # of all annotators, of the first, or of their union
+            if setting.many_to_one:  # a pixel may be matched any number of times
+                counts[k] = causes.many_to_one_counts(pred, gt, protocol)
+            else:
+                options = self.metric.options_of(protocol)
+                counts[k] = self.metric.count(pred, gt, protocol, options)
+        except DataError:
+            cannot_count.append(k)

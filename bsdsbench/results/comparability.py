@@ -86,27 +86,44 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     if not shared:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
-    # Settings that affect no shared score in one of the runs get the severity IGNORED
-    unused_a, unused_b = (registry.unused_settings(shared, run.protocol) for run in (a, b))
+    return [
+        *_setting_differences(a, b, shared),
+        *_source_differences(a, b, shared),
+        *_reading_differences(a, b),
+        *_image_differences(a, b),
+        *_truth_differences(a, b, shared),
+    ]
+
+
+def _setting_differences(
+    a: Evaluation, b: Evaluation, metrics: Sequence[str]
+) -> Iterator[Difference]:
+    """Yield a Difference for each setting in which the signatures of the runs differ.
+
+    It is IGNORED if it affects no score of the given metrics in one of the runs. If one is a
+    reference run, so are differences in the settings OWN_OF_REFERENCES, which belong to its method.
+    """
+    unused_a, unused_b = (registry.unused_settings(metrics, run.protocol) for run in (a, b))
+    # `differences` gives the severity IGNORED to the settings that are `unused` in a signature
     signature = evolve(a.signature, unused=unused_a | unused_b)
-    differences = []
-    # A signature has all settings; each differing one is a Difference with its usual severity
+    has_reference = a.reference is not None or b.reference is not None
     for difference in signature.differences(b.signature):
-        if difference.field in ("set", "gt"):  # images and annotations are compared below
+        if difference.field in ("set", "gt"):  # images and annotations are compared one by one
             continue
-        if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
+        if has_reference and difference.field in OWN_OF_REFERENCES:
             difference = evolve(difference, severity=Severity.IGNORED)
-        differences.append(difference)
+        yield difference
+
+
+def _source_differences(
+    a: Evaluation, b: Evaluation, metrics: Sequence[str]
+) -> Iterator[Difference]:
+    """Yield a Difference for each plug-in among the metrics whose source file was changed."""
     for name in changed_sources(a, b):
-        if name in shared:
+        if name in metrics:
             hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
             cost = "its file was changed between the runs, and may count otherwise"
-            field = f"source of metric {name}"
-            differences.append(Difference(field, hash_a, hash_b, Severity.SAID, cost))
-    differences += _reading_differences(a, b)
-    differences += _image_differences(a, b)
-    differences += _truth_differences(a, b, shared)
-    return differences
+            yield Difference(f"source of metric {name}", hash_a, hash_b, Severity.SAID, cost)
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
@@ -154,12 +171,15 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     contents = []  # of the masks of both runs, in words
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
-        kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
-        # `Evidence` of each prediction: flags of its values, and the number of examined maps
-        evidence = [record.pred for record in run.records]
-        if kind is not Kind.MASK or not all(e.maps for e in evidence):
+        reading = reader.readings(run.protocol, run.provenance.pred_kind or "").pred
+        if reading.kind is not Kind.MASK:
             return
-        has_gray = any(e.values & Values.GRAY for e in evidence)
+        has_gray = False
+        for record in run.records:
+            evidence = record.pred  # statistics of the values of the prediction
+            if evidence.maps == 0:  # they were not examined
+                return
+            has_gray = has_gray or bool(evidence.values & Values.GRAY)
         contents.append("gray, cut" if has_gray else "two values")  # cut: thresholded
     if contents[0] != contents[1]:
         cost = "gray masks were resized or are soft: where they are cut moves their outline"

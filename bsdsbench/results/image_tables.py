@@ -104,19 +104,21 @@ def per_image(run: Evaluation, metric: str) -> Table:
     """
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
-    measured = list(dict.fromkeys(key for scores in values.values() for key in scores))
-    # Of columns with the same key, that of a run comes before that of an image or of a part
-    possible = [*definition.columns_of(measured), *definition.image_columns]
+    keys = list(dict.fromkeys(key for scores in values.values() for key in scores))
+    # A metric has columns for the scores of runs, of images and of parts. If several have the same
+    # key, the first is used
+    run_columns = definition.columns_of(keys)
     columns: dict[str, Column] = {}  # key of a score -> its column
-    for column in (*possible, *definition.part_columns):
-        if column.key in measured:
+    for column in (*run_columns, *definition.image_columns, *definition.part_columns):
+        if column.key in keys:
             columns.setdefault(column.key, column)
     labels = [Field("image", "Image")]
     if len(values) > 1:
         labels.append(PART)
     score_fields = []
     for key, column in columns.items():
-        if key in _BEST_OF_IMAGE:  # the ODS of a single image is its best F, and is called so
+        # The ODS of a single image is its best F, and is called so, without a short heading
+        if key in _BEST_OF_IMAGE:
             column = replace(column, heading=_BEST_OF_IMAGE[key], short="")
         score_fields.append(table_column(column, column.digits))
     # A pair (field, cells) for each attribute of the images, such as "scene"
@@ -130,7 +132,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
             row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
     fields = [*labels, *(field for field, _ in grouped), *score_fields]
-    _add_left_out(run, fields, rows)
+    _add_left_out(run, fields, rows)  # in place: the images that were not counted, with the reason
     title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
 
@@ -284,15 +286,16 @@ def _values_to_show(
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """
     definition = registry.get(metric)
-    # Keys of the scores that this metric shows by default, or None if it does not choose
+    # Keys of scores of a run that this metric shows by default, or None if it does not choose
     usual = definition.usual(definition.options_of(run.protocol))
     for part, values_by_key in run.image_values(metric).items():  # key -> values of all images
-        # A metric has columns for the scores of a run, of an image, and of a part. A choice by
-        # `usual` is one of the scores of a run, which an image may have too
         run_columns, image_columns = definition.columns_of(values_by_key), definition.image_columns
-        columns = image_columns if usual is None else run_columns
         if part:
             columns = definition.part_columns
+        elif usual is None:
+            columns = image_columns
+        else:  # the scores of a run among which it chooses; images may have them too
+            columns = run_columns
         if asked is not None:  # any column of the metric can be asked for
             columns = (*columns, *run_columns, *image_columns)
         column_of_key = {column.key: column for column in columns}  # of equal keys, the last

@@ -127,6 +127,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     NaN, and so are all scores of a class that never occurs.
     """
     definition = registry.get(metric)
+    # Part -> nested scores, such as {"dice": 0.8, "ods": {"f": 0.7, "threshold": 0.4}}
     scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
     del scores_of_part[""]  # the overall scores
     columns = (*definition.part_columns, *definition.columns)
@@ -134,12 +135,13 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     all_scores = scores_of_part.values()
     computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
     class_scores = {}
-    for part, part_scores in scores_of_part.items():
+    for part, scores in scores_of_part.items():
+        never_occurs = not scores  # in no image: no scores were computed
         for key in computed:
-            # A class that occurs in no image has no scores at all, and gets NaN for all of them.
-            # Any other part only gets the scores that the metric computes for it
-            if not part_scores or key.partition(".")[0] in part_scores:
-                value = value_at(part_scores, key)
+            # The metric computes this score for the part: "ods.threshold" is in the dict of "ods"
+            has_score = key.partition(".")[0] in scores
+            if never_occurs or has_score:
+                value = value_at(scores, key)
                 class_scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
     return class_scores
 
@@ -266,23 +268,24 @@ def _scores_meant(word: str, known: _ParsedNames) -> list[str]:
       those with this SCORE or PART.SCORE, or else those with this heading.
     - If this is a single overall score, and the word does not start with the metric, the same score
       of every part follows. So "dice" stands for the overall Dice and that of each class.
-    - If there are none, these are all scores, of any part, whose key, heading or full name with the
-      heading (METRIC.PART.HEADING) is equal to the word, ignoring case.
+    - If there are none, the word may be a key or heading that only parts have, or have a heading in
+      place of the key (METRIC.PART.HEADING), in any case: these are all scores that match so.
     """
     word = _GROUP_KEY.sub(r"\1", word)  # METRIC.per_class.PART.SCORE becomes METRIC.PART.SCORE
     scores = _candidates(word, known)
     parsed_names = {name: parsed for name, parsed in known.items() if parsed is not None}
-    only_match = parsed_names.get(scores[0]) if len(scores) == 1 else None
-    if only_match and not only_match.part and not word.startswith(f"{only_match.metric}."):
-        for name, (metric, _, column) in parsed_names.items():
-            if (metric, column.key) == (only_match.metric, only_match.column.key):
-                scores.append(name)
     if not scores:
         for name, (metric, part, column) in parsed_names.items():
             prefix = f"{metric}.{part}." if part else f"{metric}."
             spellings = (column.key, column.heading, prefix + column.heading)
             if word.casefold() in map(str.casefold, spellings):
                 scores.append(name)
+    elif len(scores) == 1 and scores[0] in parsed_names:
+        overall = parsed_names[scores[0]]
+        if not overall.part and not word.startswith(f"{overall.metric}."):
+            for name, (metric, _, column) in parsed_names.items():  # of all parts
+                if (metric, column.key) == (overall.metric, overall.column.key):
+                    scores.append(name)
     return list(dict.fromkeys(scores))
 
 
@@ -292,32 +295,32 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     wanted : keys or headings of scores. "liver.dice" also restricts the rows to the class "liver".
     """
     selected: list[Table] = []
-    all_known: dict[str, ScoreName] = {}
+    all_known: dict[str, ScoreName] = {}  # of all tables, for the error message
     matched: set[str] = set()  # the words that match a score of any table
     for table in tables:
         known = _scores_in(table)  # METRIC.KEY or METRIC.PART.KEY -> parsed name
         all_known |= known
-        chosen: list[str] = []
+        chosen: list[ScoreName] = []
         for word in wanted:
-            # Keys in tables have "_" for ".". The word is tried as it is, as a key ("ods.threshold"
-            # for "ods_threshold"), and as PART.KEY with a dot in KEY ("liver.ods.threshold")
+            # Keys in tables have "_" for ".", but users may write both. The word is tried as it is,
+            # with "_" for all dots ("ods_threshold" for "ods.threshold"), and with "_" for the last
+            # dot ("liver.ods_threshold" for "liver.ods.threshold")
             for spelling in (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1))):
                 names = _scores_meant(spelling, known)
                 if names:
                     matched.add(word)
-                    chosen += names
+                    chosen += [known[name] for name in names]
                     break
         if not chosen:
             continue
-        chosen_parts = {known[name].part for name in chosen}
+        chosen_parts = {score.part for score in chosen}
         is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]  # one per row
         rows = list(compress(table.rows, is_chosen))
         row_notes = list(compress(table.row_notes, is_chosen))
-        # Indices of columns: all columns of text (without a number format), then those of scores in
-        # the order of the words
+        # All columns of text, which have no number format, and then those of the chosen scores
         keys = [field.key for field in table.columns]
         texts = [k for k, field in enumerate(table.columns) if not field.format]
-        scores = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
+        scores = dict.fromkeys(keys.index(score.column.key) for score in chosen)
         # `asked`: the user chose the columns, so that none is left out when it is printed
         restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
         selected.append(restricted.only([*texts, *scores]))
