@@ -242,11 +242,12 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
-    There are two tables at each threshold: of the 8-connected regions of the official program, and
-    of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are the
-    same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns, and
-    contours between them. Raises ShapeError for another shape. Raises DataError if the value at an
-    image pixel, normally 0, is above the first threshold: the pixel would be in no region at it.
+    A table has the common pixels of each region of the map (row) and each annotated region
+    (column). There are two at each threshold: of the 8-connected regions of the official program,
+    and of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are
+    the same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns,
+    and contours between them. Raises ShapeError for another shape. Raises DataError if the value at
+    an image pixel, normally 0, is above the first threshold: the pixel would be in no region at it.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -257,10 +258,11 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         )
     # (2, H, W): index of the lowest threshold at which each pixel joins its right neighbour, and
     # its lower one. 8-connected regions also join through a corner where four pixels meet
-    levels = ucm.join_levels(array, thresholds, corners=True)
+    official_levels = ucm.join_levels(array, thresholds, corners=True)
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
-    official_tables = _tables_of_levels(levels, gts, thresholds.size)
-    if np.array_equal(levels, seism_levels):
+    # The index replaces the strength of contours from here on: only the order of joins matters
+    official_tables = _tables_of_levels(official_levels, gts, thresholds.size)
+    if np.array_equal(official_levels, seism_levels):
         yield from (_TablePair(table, table) for table in official_tables)
     else:
         seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
@@ -309,9 +311,9 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     "hamming_pred", "bgm") are summed over annotators. "fop" (objects and parts) compares the
     segmentation with all annotators together. The others are means over annotators.
     """
-    gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
-    overlaps, n_annotators = table.overlap_sums, len(gts.labels)  # sums for each annotator, (A,)
-    all_pixels = n_pixels * n_annotators
+    gts, n_pixels = table.gts, table.n_pixels
+    overlaps = table.overlap_sums  # sums for each annotator, (A,)
+    all_pixels = n_pixels * len(gts.labels)
     # Pairs of pixels in one region of pred, of gt, and of both. `squares` is sum n^2 over regions
     # or overlaps of n pixels. These have n (n - 1) / 2 pairs, so sum n^2 - sum n, where sum n is
     # the number of pixels, is twice the number of pairs
@@ -320,17 +322,10 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     gt_pairs = gts.area_sums.squares - n_pixels
     # Normalised VOI (variation of information). VOI is at most 2 log2(regions of the map that has
     # more). Two maps of a single region have VOI 0, and `ratio` makes 0/0 to 0, so they have nvoi 1
-    most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
+    n_regions = table.row_area.size
+    most_regions = np.maximum(np.diff(gts.col_start), n_regions).tolist()  # of both maps, (A,)
     largest_voi = 2 * np.array([math.log2(n) for n in most_regions])
     nvoi = 1.0 - ratio(_voi(table), largest_voi)
-    # Objects and parts. A region earns 1 if it is an object (nearly equal to a region of the other
-    # map), and less if it is a part of one, or is covered by several. Only candidates earn: the
-    # largest regions of a map, which cover 0.99 of it. Every map has one, so n_pred, n_gt > 0
-    candidate = select_candidates(area)
-    credit = kernel.fop_sums(
-        table.cells, area, gts.col_area, candidate, gts.candidate, n_annotators
-    )
-    n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     return {
         # Hamming distances: the pixels of each annotated region outside its largest overlap with a
         # predicted region; and the reverse
@@ -347,6 +342,24 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
         "nvoi": _mean(nvoi),
         # Bipartite graph matching: pixels outside the best one-to-one assignment of regions
         "bgm": all_pixels - int(kernel.largest_total(table.cells, gts.col_start)),
+        **_objects_and_parts(table),
+    }
+
+
+def _objects_and_parts(table: OverlapTable) -> dict[str, float]:
+    """Compute the credits of the regions of all maps as objects and parts, "fop_..." -> value.
+
+    A region earns 1 if it is an object (nearly equal to a region of the other map), and less if it
+    is a part of one, or is covered by several. Only candidates earn: the largest regions of a map,
+    which cover 0.99 of it. Every map has at least one.
+    """
+    gts, area = table.gts, table.row_area
+    candidate = select_candidates(area)
+    n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
+    credit = kernel.fop_sums(
+        table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
+    )
+    return {
         "fop_pred": credit.pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": credit.gt,
@@ -382,40 +395,61 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     - "region": 0 is an ordinary region in both maps, and a pixel is not paired with itself
       (scikit-image with ignore_labels=())
     - "skimage": as "region", but pixels with gt label 0 are ignored (scikit-image's default)
-    - "cremi": pixels with gt label 0 are ignored. A pixel is also paired with itself. Each pixel
-      with 0 in the segmentation is a region of its own: its single pair, with itself, adds to P and
-      B, but only 1/N (N: all pixels of the image), as in the programs CREMI, SNEMI3D and gala.
+    - "cremi": pixels with gt label 0 are ignored, and a pixel is also paired with itself. Each
+      pixel with 0 in the segmentation is a region of its own (programs CREMI, SNEMI3D and gala)
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    zero_col, n_pixels = table.gts.zero_cols[annotator], table.n_pixels  # -1: no label 0
+    has_gt_zero = table.gts.zero_cols[annotator] >= 0
     splits_zero = rule == "cremi" and table.zero_row >= 0
-    # Numbers of ordered pairs, (p, q) and (q, p). A region of n pixels has n^2 of them, including
-    # the pair of each pixel with itself
-    both: float
-    pred: float
-    if rule == "region" or (zero_col < 0 and not splits_zero):  # label 0 needs no treatment
-        both = int(table.overlap_sums.squares[annotator])
-        gt = int(table.gts.area_sums.squares[annotator])
-        pred, n_counted = int(table.area_sums.squares), n_pixels
-    else:
-        # The overlaps with the annotator's regions other than label 0. An overlap has a row (region
-        # of the segmentation), a column (region of an annotator) and a number of pixels. In the
-        # sparse table, row r has the overlaps indptr[r] : indptr[r + 1]
-        indptr, cols, counts = table.cells
-        first, end = table.gts.col_start[annotator : annotator + 2]  # the annotator's columns
-        is_counted = (cols >= first) & (cols < end) & (cols != zero_col)
-        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
-        cols, counts = cols[is_counted], counts[is_counted]
-        gt_area = np.bincount(cols, counts).astype(np.int64)  # 0 for the columns before `first`
-        gt, n_counted = int(gt_area @ gt_area), int(counts.sum())
-        is_split = splits_zero & (rows == table.zero_row)
-        split_pairs = int(counts[is_split].sum()) / n_pixels
-        unsplit = counts[~is_split]
-        area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
-        both = int(unsplit @ unsplit) + split_pairs
-        pred = int(area @ area) + split_pairs
-    if rule != "cremi":  # remove the pair of each pixel with itself
-        both, pred, gt = both - n_counted, pred - n_counted, gt - n_counted
+    if rule != "region" and (has_gt_zero or splits_zero):
+        pairs = _pairs_by_zero_rule(table, annotator, splits_zero)
+    else:  # label 0 needs no treatment
+        pairs = _PixelPairs(
+            both=int(table.overlap_sums.squares[annotator]),
+            pred=int(table.area_sums.squares),
+            gt=int(table.gts.area_sums.squares[annotator]),
+            n_pixels=table.n_pixels,
+        )
+    with_itself = 0 if rule == "cremi" else pairs.n_pixels  # pairs to remove
+    both, pred, gt = (n - with_itself for n in (pairs.both, pairs.pred, pairs.gt))
     mean_pairs = 0.5 * gt + 0.5 * pred
     return 1.0 - both / mean_pairs if mean_pairs else 0.0
+
+
+class _PixelPairs(NamedTuple):
+    """Numbers of ordered pairs of pixels in one region. A region of n pixels has n^2 of them.
+
+    They include (p, q) and (q, p), and the pair of each pixel with itself.
+    """
+
+    both: float  # in one region of both maps
+    pred: float
+    gt: int
+    n_pixels: int  # number of pixels that are not ignored
+
+
+def _pairs_by_zero_rule(table: OverlapTable, annotator: int, splits_zero: bool) -> _PixelPairs:
+    """Count pairs of pixels without those in the annotator's region with label 0.
+
+    If `splits_zero`, each pixel in the segmentation's region with label 0 is a region of its own.
+    Its single pair, with itself, counts only 1/N for N pixels of the image, as in CREMI's program.
+    """
+    # An overlap has a row (region of the segmentation), a column (region of an annotator) and a
+    # number of pixels. In the sparse table, row r has the overlaps indptr[r] : indptr[r + 1]
+    indptr, cols, counts = table.cells
+    first, end = table.gts.col_start[annotator : annotator + 2]  # the annotator's columns
+    is_counted = (cols >= first) & (cols < end) & (cols != table.gts.zero_cols[annotator])
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
+    cols, counts = cols[is_counted], counts[is_counted]
+    gt_area = np.bincount(cols - first, counts).astype(np.int64)
+    is_split = splits_zero & (rows == table.zero_row)
+    split_pairs = int(counts[is_split].sum()) / table.n_pixels
+    unsplit = counts[~is_split]
+    pred_area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
+    return _PixelPairs(
+        both=int(unsplit @ unsplit) + split_pairs,
+        pred=int(pred_area @ pred_area) + split_pairs,
+        gt=int(gt_area @ gt_area),
+        n_pixels=int(counts.sum()),
+    )

@@ -127,6 +127,18 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     }
 
 
+def _best_fop_of_sums(stack: Stack, weights: Weights) -> F8:
+    """Compute F of objects and parts from sums over images, at its best threshold, (S,).
+
+    Precision (recall) is the credit that predicted (annotated) regions earn, divided by the number
+    of candidates, the regions that may earn some.
+    """
+    sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
+    precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])  # (S, T)
+    recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
+    return f_measure(precision, recall).max(axis=1)
+
+
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
@@ -255,25 +267,21 @@ class RegionMetric(Metric[None]):
 
         Each measure has ODS and OIS: at the best threshold of all images, and of each image. "pri"
         is the Rand index, "voi" the variation of information. "fop" (objects and parts) and
-        "pair_f" (pixel pairs) also have AP, and "covering" has "best". "similarities" holds
-        normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
+        "pair_f" (pixel pairs) also have AP, and "covering" has "best", with the best threshold of
+        each annotated region. "similarities" holds normalised VOI ("nvoi") and 1 - error under the
+        names of the program SEISM.
         """
         thresholds = stack["thresholds"]
         curves = _image_curves(stack)  # measure -> its values of each image, (N, T)
         mean_scores = partial(_mean_scores, weights, thresholds)  # ODS and OIS of such values
-        f_scores = partial(_f_scores, weights, thresholds)  # of precision and recall
-        # Precision and recall of objects and parts from sums over images, (S, T): the credit that
-        # regions earn, divided by the number of regions that may earn some (candidates)
-        sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
-        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
-        recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
+        f_scores = partial(_f_scores, weights, thresholds)  # ODS, OIS, AP of precision and recall
         scores: dict[str, Any] = {
-            "covering": _covering_scores(stack, weights),
+            "covering": _covering_scores(stack, weights),  # its ODS and OIS have rules of their own
             "pri": mean_scores(curves["pri"], highest=True),
             "voi": mean_scores(curves["voi"], highest=False),
             "fop": {
                 **f_scores(stack["fop_precision"], stack["fop_recall"]),
-                "summed": f_measure(precision, recall).max(axis=1),
+                "summed": _best_fop_of_sums(stack, weights),
             },
             "pair_f": f_scores(stack["pair_precision"], stack["pair_recall"]),
         }
