@@ -1,10 +1,6 @@
 """Where the score of one image is lost: missed and false pixels by class at every threshold.
 
-`boundary_errors` defines the classes. The lowest threshold there is not a threshold 0 that stands
-for the whole image. All annotated pixels within r of a duplicate are matched with other pixels. If
-there are several annotators, each annotated pixel also has an agreement: `alone`, `some` or `all`,
-if it is matched with a pixel of none, some or all of the other annotators. The idea is from TIDE
-(Bolya et al., ECCV 2020).
+`boundary_errors` defines the classes. The idea is from TIDE (Bolya et al., ECCV 2020).
 """
 
 from __future__ import annotations
@@ -164,9 +160,10 @@ def boundary_errors(
     """Count the missed, false and matched boundary pixels of one image by class.
 
     At each threshold, the classes of errors add up to all missed and all false pixels. Let r be the
-    matching tolerance. A missed pixel is suppressed if it is matched at the lowest threshold, else
-    near if a false pixel lies within 2r, else absent. A false pixel is a duplicate if an annotated
-    pixel lies within r, else near if one lies within 2r, else background.
+    matching tolerance. A missed pixel is suppressed if it is matched at the lowest threshold above
+    0, else near if a false pixel lies within 2r, else absent. A false pixel is a duplicate if an
+    annotated pixel lies within r (all of these are matched with other pixels), else near if one
+    lies within 2r, else background.
 
     Parameters
     ----------
@@ -232,26 +229,17 @@ def boundary_errors(
     if protocol.whole_image and pred.kind != "segs":
         # Put a row for threshold 0 first, at which every pixel is predicted
         thresholds = np.r_[0.0, thresholds]
-        is_within_r, is_within_2r = (unpack(near, shape[1]) for near in (target.near, around.near))
         all_matches = whole_image_counts(gt_maps, valid)
+        n_matched, n_all = all_matches[[MATCHED_PRED, TOTAL_PRED]]
+        n_within_r, n_within_2r = (
+            without_void(unpack(bits, shape[1]), valid).sum() for bits in (target.near, around.near)
+        )
         first_rows = {
             "matches": all_matches,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            "false": _false_of_whole_image(all_matches, is_within_r, is_within_2r, valid),
+            # Duplicate, near and background; all matched pixels are within r
+            "false": np.diff([n_matched, n_within_r, n_within_2r, n_all]),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}
     return MatchCounts(thresholds, **tables, agreement_pixels=agreement_pixels)
-
-
-def _false_of_whole_image(
-    all_matches: I8, is_within_r: Bool, is_within_2r: Bool, valid: Bool | None
-) -> I8:
-    """Count the false pixels, duplicate, near and background, (3,), if every pixel is predicted.
-
-    `all_matches` (4,) are the counts of `whole_image_counts`. All matched pixels are within r.
-    """
-    n_matched, n_all = all_matches[[MATCHED_PRED, TOTAL_PRED]]
-    n_within_r = without_void(is_within_r, valid).sum()
-    n_within_2r = without_void(is_within_2r, valid).sum()
-    return np.diff([n_matched, n_within_r, n_within_2r, n_all])

@@ -156,7 +156,9 @@ def steps_of_soft(
     # Pixels with n_reached > k are predicted at step k: sum each histogram (T + 1,) from its end to
     # k + 1. The entries a, b, c give b + c, c
     matched, predicted = (n[:0:-1].cumsum()[::-1] for n in (marked, pixels))
-    matches = _matches_of(matched, predicted, masks)
+    annotated = np.full_like(matched, np.count_nonzero(masks))
+    # All summed over annotators, so that predicted pixels count once for each of them, (T, 4)
+    matches = np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)
     # `changes` are the three fields of OverlaySteps that store the classes
     return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
 
@@ -176,8 +178,9 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
     changes = changes_of(classes, masks.shape[1:])  # only the steps at which a class changes
     n_marking = masks.sum(axis=0)  # number of annotators who marked each pixel
     matched = (maps * n_marking).sum(axis=(1, 2))
-    # Matched and all annotated, matched and all predicted pixels, (T, 4), summed over annotators
-    matches = _matches_of(matched, np.count_nonzero(maps, axis=(1, 2)), masks)
+    annotated = np.full_like(matched, np.count_nonzero(masks))
+    predicted = len(masks) * np.count_nonzero(maps, axis=(1, 2))  # once for each annotator
+    matches = np.stack([matched, annotated, matched, predicted], axis=-1)  # (T, 4)
     return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks))
 
 
@@ -187,16 +190,3 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
     off_class = np.where(is_marked, np.uint8(PixelClass.MISSED), np.uint8(0))
     on_class = np.where(is_marked, np.uint8(PixelClass.MATCHED), np.uint8(PixelClass.FALSE))
     return np.stack([off_class, on_class])
-
-
-def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
-    """Return the counts `OverlaySteps.matches`, (T, 4), all summed over annotators.
-
-    The columns are matched and all annotated pixels, matched and all predicted pixels.
-
-    matched (T,): number of pixels that are both predicted and annotated, summed over annotators.
-    predicted (T,): number of predicted pixels, counted once.
-    masks (A, H, W): the pixels that each annotator marked.
-    """
-    annotated = np.full_like(matched, np.count_nonzero(masks))
-    return np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

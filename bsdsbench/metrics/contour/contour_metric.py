@@ -404,9 +404,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
         # The counts of each class, summed over images: name -> (S, C, ...)
         sums = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
         keys, classes = tuple(opt.measures()), opt.class_names  # M keys, C names ("mask" for masks)
-        # A mean includes the pairs of masks for which the measure is defined, out of those in which
-        # at least one mask is not empty: (S, C, M)
-        n_defined, n_possible = sums["value_count"], _possible_values(sums, weights, opt)
+        # A mean includes the pairs of masks for which the measure is defined, out of all that could
+        # be, (S, C, M)
+        n_defined = sums["value_count"]
+        n_pairs = sums["pairs"].sum(axis=2)  # (S, C), without those of two empty masks
+        if opt.unit == "class" and not opt.classes:  # a single mask per image: all images
+            n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
+        # By some conventions, two empty masks have a value too
+        n_possible = np.maximum(n_pairs[:, :, None], n_defined)
         class_means = defined_ratio(sums["value_sum"], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # over classes, (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
@@ -431,23 +436,6 @@ class ContourMetric(LabelMetric[ContourOptions]):
             score["n_images"] = n_defined[:, c].max(axis=1)
             scores["per_class"][name] = score
         return scores
-
-
-def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
-    """Return how many values each mean of a class would include if all were defined, (S, C, M).
-
-    This is the number of pairs of masks that are not both empty. If each image has a single mask,
-    it is the number of images. It is at least the number of defined values, because by some
-    conventions two empty masks have a value too.
-
-    total: counts summed over images: "pairs" (S, C, 3), the masks in both maps, only in pred and
-        only in gt; and "value_count" (S, C, M), the defined values of each measure.
-    weights (S, N): how often each of N images occurs in each of S data sets.
-    """
-    n_pairs = total["pairs"].sum(axis=2)  # (S, C)
-    if opt.unit == "class" and not opt.classes:  # neither instances nor classes: a mask per image
-        n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
-    return np.maximum(n_pairs[:, :, None], total["value_count"])
 
 
 def _measure_scores(
