@@ -361,7 +361,7 @@ def point_areas(
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     # Two areas with counts linear between points: of the given points, and of the corners of their
-    # convex hull in ROC space, which mixtures of two classifiers can achieve
+    # convex hull in ROC space (as counts TP, FP), which mixtures of two classifiers can achieve
     count_linear = davis_goadrich_area(tps, fps, p)
     hull = roc_convex_hull(fps / n, tps / p)
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
@@ -374,12 +374,14 @@ def point_areas(
     pr_areas = [
         ("Davis-Goadrich, count-linear", "closed form", count_linear),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
+        # Its last point has all P positives and N negatives
         ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator),
         ("step at each whole TP", "step", auc_pr(*whole_tp_points, rule="step")),
         ("straight lines", "trapezoid", auc_pr(*given_points, rule="trapezoid")),
         ("step", "step", auc_pr(*given_points, rule="step")),
         ("11-point", "mean of 11 recall levels", auc_pr(*given_points, rule="11-point")),
         ("101-point", "mean of 101 recall levels", auc_pr(*given_points, rule="101-point")),
+        # Linear precision at recalls 0, 0.01 .. 1, and 0 outside the range of the points
         ("BSDS area", _BSDS_RULE, auc_pr(*given_points, rule="bsds")),
     ]
     roc_areas = [
@@ -472,8 +474,10 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
     ranking = rank(samples, "sample", include_inf=True)
     tp, fp = ranking.tp[1:], ranking.fp[1:]
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]  # the largest precision from here on
-    # COCO's levels. Ten of them differ from i/100 in the last bit, which decides at equal recalls
+    # VOC 2010 makes precision monotonic: the largest one at this or a later point (higher recall)
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    # Computed as COCO does: ten levels differ from i/100 in the last bit, such as 0.35, and so are
+    # above or below a recall of 35/100, which decides whether its point counts for the level
     levels = np.linspace(0, 1, 101)
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),

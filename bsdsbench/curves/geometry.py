@@ -391,8 +391,8 @@ def _heights(
     curve ends, and `lines` tells how points are joined: with "counts" that change linearly, or by
     "straight" lines. A difference within rounding (`_TOLERANCE` times the largest height) is 0.
 
-    The n positions x have a height just left and just right of them, as a line may be vertical
-    there, except that nothing is needed left of the first and right of the last: 2n - 2 entries.
+    As a line may be vertical, a position x has two heights, just left and just right of it. With
+    the corners 0, 0.5 and 1, the entries are those at 0 (right), 0.5 (left and right), 1 (left).
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -405,9 +405,10 @@ def _heights(
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
-    largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
+    # Rates are up to 1, but the heights -FP/P of "counts" may be larger
+    largest_height = max(1.0, float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
-    difference[np.abs(difference) <= _TOLERANCE * max(1.0, largest_height)] = 0
+    difference[np.abs(difference) <= _TOLERANCE * largest_height] = 0
     x_of_entries = np.repeat(grid, 2)[1:-1]  # each position twice, except the first and last
     return _Heights(x_of_entries, heights_a, heights_b, difference)
 

@@ -213,11 +213,14 @@ def roc(
 
     Parameters
     ----------
-    labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample in the given order; which
-        labels are positive, such as those above 0 ("sign").
+    labels, scores : array_like
+        The label and the score of each sample.
+    ties, reading : as in `pr`
+        "merge" for a point per distinct score, "sample" for a point per sample in the given order;
+        and which labels are positive, such as those above 0 ("sign").
     plot : str
-        Axes of the plot, x before y. They also decide which area is computed:
+        Axes of the plot, x before y: "fptp" is TPR over FPR. The rate on the y axis decides which
+        area is computed; x may be a rate or 1 minus it (FPR or TNR), which have the same steps:
 
         - "fptp", "tntp": sum of TPR times the rise of FPR
         - "tptn", "fntn": sum of TNR times the rise of TPR

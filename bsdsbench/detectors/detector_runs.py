@@ -192,19 +192,21 @@ def run(
             expected = "a function, MODULE:FUNCTION or the name of a detector"
             raise DataError(f"function: {kind_of_value(detector)}, expected {expected}")
         record = _new_record(detector, function, plan)  # the contents of run.json
-        photos = _photos_of_split(images, plan.split_file)
+        photos = _photos_of_split(images, plan.split_file)  # image id -> path
         ids = sorted(photos)
         number, n_shards = plan.shard  # this call computes part `number`, from 1, of the images
         shard_ids = ids[number - 1 :: n_shards]
         if gt is not None:
             gt = Path(gt).resolve()
-            ground_truths(gt, ids)  # raises if one is missing, before the detector is called
+            # Raises if one is missing, before the detector is called. All ids, as shards are merged
+            ground_truths(gt, ids)
         contexts.enter_context(locked(out))  # refuse a second run in this folder
         maps = out / "maps"
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:
             detector = plan.multi_scale.of(detector)  # averages the maps of several image sizes
-        new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}  # without a kept map
+        new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}
+        # Write the maps, and set their kind and the times of the calls in `record`
         failed = _detect(detector, new_photos, maps, record, plan)  # image id -> reason
         if failed and (plan.on_error == "fail" or len(failed) == len(shard_ids)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
@@ -212,7 +214,7 @@ def run(
         detected = DetectorRun(
             name=record.name,
             maps=maps,
-            kind=record.kind or "soft",
+            kind=record.kind or "soft",  # None if no map was made
             milliseconds={i: record.milliseconds[i] for i in shard_ids if i in record.milliseconds},
             machine=machine(),
             failed=failed,
@@ -257,12 +259,13 @@ def _evaluate(
     record: the contents of run.json. Those that identify the detector are stored with the scores.
     plan: the settings of the call, such as protocol and metrics.
     """
+    # `ids` are those of the split file, so that it is not needed any more
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
-    # An item, the files of map and ground truth, for each image of the data set. missing="zero"
-    # includes those without a map, which would be scored as empty maps: leave them out
+    # An item for each image of the data set: the files of its map and ground truth. missing="zero"
+    # lists images without a map too, to be scored as empty maps: these are left out of `items`
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
-    # Describe the run, in which no image is counted so far
+    # Describe the whole data set and the detector (provenance), without any image counted so far
     about_detector = {
         "ms_per_image": detected.ms_per_image,
         "machine": detected.machine,
@@ -272,7 +275,6 @@ def _evaluate(
     number, n_shards = plan.shard
     shard = None if n_shards == 1 else f"{number}/{n_shards}"
     empty_run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
-    # The origin of the scores (provenance) includes the detector; `failed` is shown beside them
     empty_run = empty_run.with_provenance(detector=ReadOnlyDict(about_detector), shard=shard)
     empty_run = replace(empty_run, failed=detected.failed)
     # Count the images. `items` are those of the shard alone: (1, 1), the only part of one, keeps
@@ -409,8 +411,8 @@ def fresh_modules(name: str) -> Iterator[None]:
     old_dont_write_bytecode = sys.dont_write_bytecode
     for module_name, module in old_modules.items():
         is_of_package = module_name.partition(".")[0] == package and has_top_level(package)
-        if (module_name == name or is_of_package) and _is_reloadable(module_name, module):
-            del sys.modules[module_name]
+        if (module_name == name or is_of_package) and not _is_installed(module_name, module):
+            del sys.modules[module_name]  # the next import loads it again
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True  # cached bytecode would hide edits within the same second
     invalidate_caches()
@@ -420,19 +422,19 @@ def fresh_modules(name: str) -> Iterator[None]:
         sys.path[:] = old_path
         sys.dont_write_bytecode = old_dont_write_bytecode
         for module_name, module in list(sys.modules.items()):
-            is_new = module_name not in old_modules and _is_reloadable(module_name, module)
+            is_new = module_name not in old_modules and not _is_installed(module_name, module)
             # Only of the current folder; modules on other paths may stay loaded
             if is_new and has_top_level(module_name.partition(".")[0]):
                 del sys.modules[module_name]
-        sys.modules.update(old_modules)
+        sys.modules.update(old_modules)  # put back those that were deleted or loaded again
 
 
-def _is_reloadable(name: str, module: ModuleType) -> bool:
-    """Return False for modules of bsdsbench, the standard library and site-packages."""
+def _is_installed(name: str, module: ModuleType) -> bool:
+    """Return True for modules of bsdsbench, the standard library and site-packages."""
     file = getattr(module, "__file__", None) or ""
     paths = sysconfig.get_paths()
-    installed = any(Path(file).is_relative_to(paths[k]) for k in ("stdlib", "purelib", "platlib"))
-    return not installed and name.partition(".")[0] != "bsdsbench"
+    in_paths = any(Path(file).is_relative_to(paths[k]) for k in ("stdlib", "purelib", "platlib"))
+    return in_paths or name.partition(".")[0] == "bsdsbench"
 
 
 def _load_function(spec: str) -> Detector:

@@ -57,23 +57,23 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels for SEval and CEval, and sum the map for crispness.
 
+        SEval (standard evaluation) thins the map, CEval (crispness-emphasised) takes it as it is.
         Returns a dict with these arrays:
 
         thresholds : float64 (T,)
-        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning
-            (seval), and with neither (ceval)
+        seval, ceval : int64 (T, 4), matched and all annotated, matched and all predicted pixels:
+            with the protocol's NMS and thinning (seval), and with neither (ceval)
         kept, total : float64 (), the sum of the map after and before an NMS with fixed settings;
             the crispness of the image is kept / total
         """
-        thinned = protocol.replace(nms=True, thin=True)
-        raw = protocol.replace(nms=False, thin=False)
-        # By the protocol without NMS: inverted or normalised if it says so, 0 at void pixels
-        soft = prepare(pred.soft, raw, gt.parts.get("valid"))
-        kept, total = _crispness_sums(soft)  # sums after and before a fixed NMS
+        for_seval = protocol.replace(nms=True, thin=True)
+        for_ceval = protocol.replace(nms=False, thin=False)
+        # As for CEval: inverted or normalised if the protocol says so, 0 at void pixels
+        kept, total = _crispness_sums(prepare(pred.soft, for_ceval, gt.parts.get("valid")))
         return {
             "thresholds": protocol.threshold_array(),
-            "seval": boundary_counts(pred, gt, thinned).matches,
-            "ceval": boundary_counts(pred, gt, raw).matches,
+            "seval": boundary_counts(pred, gt, for_seval).matches,
+            "ceval": boundary_counts(pred, gt, for_ceval).matches,
             "kept": kept,
             "total": total,
         }

@@ -140,7 +140,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     >>> counts = instance_counts([[1, 1, 2, 2]], [[1, 1, 1, 0]])
     >>> counts.objects.tolist()  # 1 of 1 annotated objects found, 1 of 2 predicted ones correct
     [[1, 1], [1, 2]]
-    >>> counts.inside.tolist(), counts.joined.tolist()
+    >>> counts.inside.tolist(), counts.joined.tolist()  # 2 + 3 pixels; cellpose: all 4 pixels
     ([2, 2, 2], [5, 5, 4])
     """
     opt = opt or InstancesOptions()
@@ -151,21 +151,20 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
         opt = evolve(opt, ignore=())  # now numbers, of which none is to be ignored
     instances = find_instances(pred_map, gt_map, opt)
-    pairs = match_regions(instances, opt.overlap, opt.iou)  # indices of found and correct objects
+    # Areas of the objects without void pixels, so that objects on these alone have the area 0
     pixels = instances.overlaps.pixels
     gt_pixels, pred_pixels = instances.gt.count_pixels(pixels), instances.pred.count_pixels(pixels)
-    gt_rows = _count_by_size(pairs.gt, gt_pixels, opt.sizes)
-    pred_rows = _count_by_size(pairs.pred, pred_pixels, opt.sizes)
+    matched = match_regions(instances, opt.overlap, opt.iou)  # indices of found and correct objects
+    gt_rows = _count_by_size(matched.gt, gt_pixels, opt.sizes)
+    pred_rows = _count_by_size(matched.pred, pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # (B, 2, 2); B = 1 if `sizes` is empty
-    # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P), in
-    # ascending order of labels. Predicted objects that lie only on void pixels are left out here,
-    # and `_count_by_size`, to which they have no pixels, does not count them either
-    overlapping = match_regions(instances, rule="any")
+    # The pixels that each of G annotated objects shares with each of P predicted ones, (G, P)
+    overlapping = match_regions(instances, rule="any")  # all pairs with a common pixel
     shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
     shared[overlapping.gt, overlapping.pred] = overlapping.shared
     shared, pred_pixels = shared[:, pred_pixels > 0], pred_pixels[pred_pixels > 0]
     iou = shared / (gt_pixels[:, None] + pred_pixels - shared)
-    one_to_one = _linear_sum_assignment()(iou, maximize=True)
+    one_to_one = _pair_one_to_one(iou)
     inside, joined = _jaccard_sums(shared, iou, gt_pixels, pred_pixels, one_to_one)
     return Counts(
         inside=inside,
@@ -216,7 +215,7 @@ def _jaccard_sums(
     # only break ties between assignments with equal numbers of such pairs
     most_pairs = max(min(iou.shape), 1)
     benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
-    pairs = _linear_sum_assignment()(benefit, maximize=True)  # min(G, P) pairs
+    pairs = _pair_one_to_one(benefit)  # min(G, P) pairs
     in_any_object = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
     sums.append((shared[pairs].sum(), in_any_object))
     return np.array(sums).T  # two rows: numerators and denominators
@@ -254,6 +253,11 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     for k, objects in enumerate((np.unique(matched), np.flatnonzero(pixels))):  # matched, all
         counts[:, k] = np.bincount(size_class[objects], minlength=len(counts))
     return counts
+
+
+def _pair_one_to_one(benefit: F8) -> tuple[I8, I8]:
+    """Pair rows with columns one to one for the largest sum of benefits; return their indices."""
+    return _linear_sum_assignment()(benefit, maximize=True)
 
 
 @cache
@@ -338,10 +342,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         Jaccard indices from summed pixels ("pooled"). If `opt.sizes` is set, "by_size" maps the
         name of each size class to the scores of its objects.
         """
-        # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]
+        # `objects` (S, 2, 2): [[found, all annotated], [correct, all predicted]]. "by_size" has
+        # them for each of B size classes, (S, B, 2, 2)
         scores: dict[str, Any] = _object_scores(sums["objects"])  # score -> (S,)
-        # Intersections / unions of pairs, (S, 3): AJI pairs objects by the largest IoU, AJI+ and
-        # cellpose's AJI one to one
+        # Intersections / unions of paired objects in pixels, (S, 3): AJI, AJI+ and cellpose's AJI
         indices = defined_ratio(sums["inside"], sums["joined"])
         scores["pooled"] = dict(zip(JACCARD, indices.T, strict=True))
         if opt.sizes:

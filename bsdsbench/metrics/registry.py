@@ -233,26 +233,27 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
     void_values = dict[str, tuple[float, ...]]()  # metric -> values of void pixels
-    tolerances = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
-        # Files other than label maps are read once for all metrics, and so with a single void
-        if metric.reads != "classes":
-            void_values[metric.name] = metric.files_read(opt).void
         # `tolerance_scores` are the scores that a metric can compute at several tolerances
-        uses_tolerance = "max_dist" in metric.used(opt)
-        if tolerances and uses_tolerance and not metric.tolerance_scores:
+        has_several = len(protocol.tolerances) > 1 and "max_dist" in metric.used(opt)
+        if has_several and not metric.tolerance_scores:
+            tolerances = ", ".join(protocol.tolerance_names)
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {tolerances}")
         paths = metric.parts(protocol, opt)  # such as "road" -> ("per_class", "road")
         if paths:
             _check_part_names(metric, paths)
+        # Files other than label maps are read once for all metrics, and so with a single void
+        if metric.reads != "classes":
+            void_values[metric.name] = metric.files_read(opt).void
     if len(set(map(frozenset, void_values.values()))) > 1:  # the order of values is no conflict
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
+    # A preset may have a READ setting for all its metrics, but a changed one should have an effect
     unused = unused_settings(metrics, protocol)
     preset = protocol.name.removesuffix("*")  # "*" marks a preset with changed settings
     original = Protocol.preset(preset) if preset in preset_names() else Protocol()
-    for name in READ:
+    for name in READ:  # such as "gt_threshold", of masks
         value, expected = getattr(protocol, name), getattr(original, name)
         if name in unused and value != expected:
             setting = f"{name} = {value}: has no effect on {', '.join(metrics)}"
@@ -293,9 +294,9 @@ def group_by_reading(
 ) -> tuple[MetricGroup, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
-    some metrics require masks, only these are grouped by their reading. The others, which read
-    annotators' maps otherwise, can also evaluate masks: they join the first group.
+    Metrics of a group have the same kind of ground truth, content of label maps (such as classes or
+    instances) and void values. If some metrics require masks, only these are grouped so. The
+    others, which read annotators' maps otherwise, can evaluate any mask: they join the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
@@ -347,10 +348,11 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
 
     for option in sorted(set(settings) - set(Protocol.names())):
         for candidates in (metrics, names()):  # of the run; all
-            kinds = {metric: get(metric).options for metric in candidates}
-            owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]
+            # The attrs class of each metric's options, or None
+            options_of = {metric: get(metric).options for metric in candidates}
+            owners = [m for m, cls in options_of.items() if cls and option in fields_dict(cls)]
             if owners:
-                way = f"write {owners[0]}.{option}"
+                way = f"write {owners[0]}.{option}"  # one example is enough
                 raise ProtocolError(
                     f"protocol field {option!r}: an option of {listed(owners)}; {way}"
                 )

@@ -221,7 +221,8 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
             # "ground" when zeros are appended as the new last index. The other arrays (S, C) get a
             # class of 0 instances
             for name, values in total.items():
-                total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
+                padding = [(0, 0), (0, 1), (0, 1)] if name == "confusion" else [(0, 0), (0, 1)]
+                total[name] = np.pad(values, padding)
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEAN_KEYS}  # without PQ, SQ and RQ
@@ -232,8 +233,9 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         scores: dict[str, Any] = {
             "fw_iou": (gt_share * np.nan_to_num(by_class["iou"])).sum(axis=1),
             "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
-            # Means over classes, with "over". The mean of "iou" is "mean_iou", that of "pq" "pq"
-            **class_means({_MEAN_KEYS.get(k, k): values for k, values in by_class.items()}),
+            # Means over classes, and "over", their numbers. The mean of "iou" is called "mean_iou",
+            # but that of "pq" remains "pq"
+            **class_means({_MEAN_KEYS.get(key, key): v for key, v in by_class.items()}),
         }
         if opt.unit != "class":
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}

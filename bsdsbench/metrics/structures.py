@@ -112,9 +112,10 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) for a likely mistake in a predicted map.
 
-        - "void": an integer map has exactly three values, of which one may mark void pixels, such
-          as 255 beside 0 and 1, or 128 beside 0 and 255. Only annotations may mark them.
-        - "weak": no value reaches the threshold, but not all are 0
+        - "void": a map of unsigned integers (a mask from a picture) has exactly three values, of
+          which one may mark void pixels, such as 255 beside 0 and 1, or 128 beside 0 and 255. Only
+          annotations may mark them.
+        - "weak": no value reaches `opt.threshold`, but not all are 0
 
         Images without an annotated object are not checked.
         """
@@ -127,8 +128,9 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
             listing = ", ".join(map(str, levels))
             problem = f"the map has the values {listing}: is one a void?"
             yield "void", problem, "write masks of two values, as a void is annotated in the truth"
-        # The largest value in [0, 1], after inversion or normalisation as in the protocol
-        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0))
+        # By the protocol, maps are inverted or normalised first; void pixels (not valid) become 0
+        valid = gt.parts.get("valid")
+        strongest = unit(prepare(pred.soft, protocol, valid).max(initial=0))  # in [0, 1]
         if 0 < strongest < opt.threshold:
             fix = Setting("normalise", True, "divides each map by its maximum")
             yield "weak", f"no value reaches the threshold {opt.threshold:g}", fix

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.scores.counts import Stack
@@ -47,8 +47,8 @@ def follow_objects(stack: Stack) -> Stack:
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
-    unknown : int64 (N,), the (largest) number of an object that is predicted in the frame, but
-        annotated in no frame of the sequence, or 0 if there is none
+    unknown : int64 (N,), the number of an object that is predicted in the frame, but annotated in
+        no frame of the sequence, or 0 if there is none
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
 
@@ -60,19 +60,13 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # has pixels; False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    # Decode the image ids, and group the indices of the frames by sequence. The ids are in natural
-    # order ("2" before "10"). A row of `codes` holds the characters of one, padded with NaN
-    codes = stack["frame"][..., 0]  # (N, L)
-    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
-    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
-    indices = grouped((ids[i].rpartition("/")[0], i) for i in order).values()
-    frames_of_sequence = [np.array(frames) for frames in indices]
+    frames_of_sequence = _group_frames(stack["frame"][..., 0])
     objects_of_sequence = []  # the numbers of the objects annotated in the first frame
     for frames in frames_of_sequence:
         first = frames[0]
         objects_of_sequence.append(numbers[first, in_gt[first]])
     most_objects = max(map(len, objects_of_sequence))
-    # (N, K, M): begins with `absent` everywhere, and is replaced where a frame has the object
+    # (N, K, M): `absent` of each frame for all objects, replaced below where a frame has the object
     tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
     names = ("sequence", "position", "n_frames", "n_objects", "unknown")
     counts = {name: np.zeros(len(tracks), np.int64) for name in names}
@@ -84,8 +78,8 @@ def follow_objects(stack: Stack) -> Stack:
         counts["n_objects"][frames] = objects.size
         numbers_here = numbers[frames]  # (frames of the sequence, n)
         annotated = numbers_here[in_gt[frames]]  # in any frame of the sequence
-        # One for each frame, because the error message names the frame and the object
         is_unknown = in_pred[frames] & ~np.isin(numbers_here, annotated)
+        # The error message names one unknown object: the largest number will do
         counts["unknown"][frames] = np.where(is_unknown, numbers_here, 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
             position, row = np.nonzero(numbers_here == number)  # the frames and rows that list it
@@ -93,6 +87,17 @@ def follow_objects(stack: Stack) -> Stack:
     replaced = ("frame", "objects", "absent")
     others = {name: array for name, array in stack.items() if name not in replaced}
     return {**others, **counts, "tracks": tracks}
+
+
+def _group_frames(codes: F8) -> list[I8]:
+    """Return the indices of the frames of each sequence, in natural order ("2" before "10").
+
+    codes (N, L): the image ids SEQUENCE/FRAME as code points, from `encode_id`, padded with NaN.
+    """
+    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
+    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
+    indices = grouped((ids[i].rpartition("/")[0], i) for i in order)  # sequence -> its frames
+    return [np.array(frames) for frames in indices.values()]
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
@@ -160,11 +165,11 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     statistics = [np.zeros((3, len(weights), 0, tracks.shape[2]))]
     n_skipped = 1 if skip_ends else 0  # at either end
     for sequence in np.unique(stack["sequence"]):
-        # The indices in `stack` of the sequence's frames, and the position of each in the sequence.
-        # The stack may hold only some of the frames: "n_frames" and "position" are of all
+        # Indices in `stack`, which may hold only some of the frames ("n_frames" counts all). The
+        # kept ones have the positions 0 .. n_kept - 1
         frames = np.flatnonzero(stack["sequence"] == sequence)
         n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
-        position = stack["position"][frames] - n_skipped  # from 0 at the first kept frame
+        position = stack["position"][frames] - n_skipped
         is_kept = (position >= 0) & (position < n_kept)
         if not is_kept.any():
             continue
