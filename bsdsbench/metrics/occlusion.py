@@ -116,11 +116,7 @@ class OcclusionMetric(CurveMetric[None]):
         if angles.shape != shape:
             angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)
-        further: Arrays = {}
-        if counter is not None:  # give it the same T thresholds: if the first is 0, leave it out
-            thresholds_above_0 = protocol.thresholds[int(protocol.whole_image) :]
-            further = counter(resized, gt, protocol.replace(thresholds=thresholds_above_0))
-        # The predicted boundary maps bool (T, H, W), rebuilt from the changes between thresholds
+        # Thinned boundary maps, bool (T, H, W), at the thresholds above 0
         thresholds, changes, _ = threshold_changes(resized, shape, protocol)
         maps, radius = rebuild_maps(changes, shape), protocol.radius(shape)
         # Columns: matched_gt, total_gt, matched_pred, total_pred, right_gt, right_pred
@@ -130,6 +126,10 @@ class OcclusionMetric(CurveMetric[None]):
                 counts[k] = counts[k - 1]
             else:
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
+        further: Arrays = {}
+        if counter is not None:
+            at_same = protocol.replace(thresholds=tuple(thresholds.tolist()))
+            further = counter(resized, gt, at_same)
         return {
             **further,
             "thresholds": thresholds,

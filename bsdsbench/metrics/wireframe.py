@@ -93,15 +93,12 @@ class WireframeMetric(Metric[WireframeOptions]):
         both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
         `n_junctions` is NaN.
         """
-        # `grid`: the range (rows, columns) of predicted coordinates, by the file or the option, or
-        # GRID (128 x 128). `drawn`: the map of drawn lines
-        grid, drawn = GRID, pred
-        if "lines" in pred.parts:
-            grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            # The reader, which does not know the option, has drawn the lines of such a file on GRID
-            if pred.lines.grid is None and grid != GRID:
-                soft = draw_lines(pred.lines, gt.shape, grid)
-                drawn = Prediction(pred.image_id, pred.path, soft=soft)
+        drawn = pred  # has the map of its drawn lines
+        grid = _grid_of(pred, gt, opt)  # range (rows, columns) of predicted coordinates
+        # The reader, which does not know the option, has drawn lines without a grid on GRID
+        if "lines" in pred.parts and pred.lines.grid is None and grid != GRID:
+            soft = draw_lines(pred.lines, gt.shape, grid)
+            drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {
             **counter(drawn, gt, protocol),
             "lines": np.zeros((0, 4)),
@@ -140,10 +137,8 @@ class WireframeMetric(Metric[WireframeOptions]):
         """
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return
-        # The grids (rows, columns) of the coordinates. Without one in the file, annotations are on
-        # GRID (128 x 128), and predictions are where the option says
-        grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-        gt_ends = _scale_to_128(gt.lines.ends, gt.lines.grid or GRID)
+        grid = _grid_of(pred, gt, opt)
+        gt_ends = _scale_to_128(gt.lines.ends, gt.lines.grid or GRID)  # GRID is 128 x 128
         n_hits = []  # true positives at the largest distance threshold: as given, exchanged
         for order in ([0, 1, 2, 3], [1, 0, 3, 2]):  # the columns hold row, column, row, column
             pred_ends = _scale_to_128(pred.lines.ends[:, order], grid)
@@ -177,6 +172,13 @@ class WireframeMetric(Metric[WireframeOptions]):
             scores[f"sap{threshold:g}"] = sap[:, k]
         junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         return {**scores, "msap": sap.mean(axis=1), "map_j": junction_ap.mean(axis=1)}
+
+
+def _grid_of(pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
+    """Return the range (rows, columns) of predicted coordinates, by the file or the option."""
+    if "lines" not in pred.parts:
+        return GRID  # 128 x 128
+    return pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
 
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
@@ -274,12 +276,11 @@ def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
     image, row = np.nonzero(~np.isnan(predictions[..., 0]))
     pooled = predictions[image, row]  # (predictions of all images, 4): score, then 0 or 1
     order = np.argsort(-pooled[:, 0], kind="stable")
-    hits = np.ascontiguousarray(pooled[order, 1:] != 0)
-    # AP is the precision at the rank of each hit, or the largest at a later rank, summed over hits
-    # and divided by the number of annotations. The kernel needs the scores to keep the predictions
-    # of an image with equal scores together if the image occurs several times in a data set
-    sums = sum_interpolated_precision(
-        image[order], pooled[order, 0], hits, np.ascontiguousarray(weights, np.int64)
-    )
+    scores, hits = pooled[order, 0], np.ascontiguousarray(pooled[order, 1:] != 0)
+    # The sum over hits of the precision at the rank of the hit, or of the largest at a later rank,
+    # (S, 3). An image that occurs twice in a data set has its predictions of equal score twice in a
+    # row (a, b, a, b, not a, a, b, b): therefore the kernel needs the scores
+    times = np.ascontiguousarray(weights, np.int64)
+    sums = sum_interpolated_precision(image[order], scores, hits, times)
     total = weighted_sum(weights, np.nan_to_num(n_annotated))[:, None]
-    return defined_ratio(sums, total)
+    return defined_ratio(sums, total)  # AP, of all annotations

@@ -329,11 +329,11 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
     - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
 
-    Each rule does what the program does whose published numbers it reproduces.
+    Each rule does what a published program does: that of BSDS, EDTER, SEISM or SBD, by its name.
 
     Returns float64 (2, S, points): recall and precision.
     """
-    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE
+    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE  # "edter" and "step"
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
     recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]
@@ -342,10 +342,10 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
         precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism" and curve.blank is not None:
-        blank = np.atleast_2d(curve.blank)[:, start:]
-        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
+    elif rule == "seism" and curve.blank is not None:  # True where no pixel is predicted
+        is_blank = np.atleast_2d(curve.blank)[:, start:]
+        recall, precision = np.where(is_blank, 0.0, recall), np.where(is_blank, 1.0, precision)
+    # Of points with equal recall, `area` uses the first
     order = recall.argsort(axis=1, kind="stable")
     return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
@@ -354,10 +354,9 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     """Return a note about curves whose smallest recall is above 0.02, or "" if none is.
 
     Most AP rules take precision as 0 below the smallest recall (those of NOTHING_BELOW), which
-    lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and for
-    comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
-    is NaN are left out. So are curves that the rule "seism" extends to recall 0: it moves a
-    threshold at which nothing is predicted (`blank`) to recall 0 and precision 1.
+    lowers AP. The note gives the smallest recall of each such curve, such as 0.35, and what AP
+    would be without this loss: the area by the rule "endpoints", which begins at recall 0 and
+    precision 1. Curves whose AP is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
     rule: the AP rule of the curves.
@@ -367,6 +366,7 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     starts, areas = list[str](), list[str]()
     for name, curve in curves.items():
         start = float(curve.recall.min(initial=1.0))
+        # The rule "seism" has a point at recall 0 if nothing is predicted at some threshold
         is_extended = rule == "seism" and curve.blank is not None and curve.blank.any()
         if start <= LATE_START or is_extended or np.isnan(average_precision(curve, rule)):
             continue
@@ -396,20 +396,21 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
 
-    # Interpolate between the lowest threshold from precision 0.5 on, and the one before. If there
-    # is no such threshold, argmax is 0: its precision is below 0.5, and the value is `undefined`
+    # Interpolate between the first threshold with a precision of at least 0.5, and the one before.
+    # If there is none, both are threshold 0, and its precision below 0.5 makes the value undefined
     crossing = (p >= 0.5).argmax(axis=1)
     before = np.maximum(crossing - 1, 0)
     r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
     r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
 
-    # Interpolate between the largest precision below the level and the smallest from it on. Ties go
-    # to the first point, as with `unique` in the toolbox. Without points on a side, where all are
-    # infinite, the index is 0; `_recall_between` then needs no point below, or is `undefined`
+    # Interpolate between the points with the next lower and the next higher precision. Of equal
+    # ones, take the first, as `unique` in the toolbox does
     level = np.maximum(0.5, p.min(axis=1))
-    below = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
-    above = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
-    edges_r50 = _recall_between(p, r, below, above, level, undefined=0.0)
+    next_lower = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
+    next_higher = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
+    # If no precision is lower, the level is the lowest precision, and the recall that of the higher
+    # point. If none is higher, `next_higher` is 0, a point below the level: the value is undefined
+    edges_r50 = _recall_between(p, r, next_lower, next_higher, level, undefined=0.0)
     return {"r50": r50.reshape(shape), "edges_r50": edges_r50.reshape(shape)}
 
 

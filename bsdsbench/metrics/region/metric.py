@@ -331,7 +331,8 @@ class RegionMetric(Metric[None]):
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         keys = ("ods_threshold", "ods", "ois")
         images = np.arange(len(ids))
-        covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
+        # (N, T): the areas of annotated (predicted) regions times their best IoUs, by all areas
+        covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])
         covering_of_pred = ratio(stack["covered_pred"], stack["total_pred"])
         best_index = covering_of_gt.argmax(axis=1)  # (N,), of each image's best threshold
         columns_of_images = [
