@@ -71,10 +71,10 @@ class ImageParts:
     ) -> None:
         """Validate the parts `given` by name, such as mask=ARRAY, and store all that are not None.
 
-        All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
-        not validated. `evidence` has properties of the values in the files, for checks of a whole
-        set, such as whether all masks have the same scale. Raises DataError, which names the part,
-        for an unknown or invalid part.
+        All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2 (checked by
+        `_set_parts`). `evidence` has properties of the values in the files, by which the whole set
+        is checked, such as whether all masks have the same scale. Raises DataError, which names the
+        part, for an unknown or invalid part.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -92,7 +92,7 @@ class ImageParts:
             elif name in self.tuple_parts:  # such as one map for each annotator
                 maps = []
                 for k, array in enumerate(given_list(value, label, "a list"), 1):
-                    # An error about its values names the annotator, such as "ground truth 2"
+                    # Errors about its values name the annotator
                     maps.append(_check_part(name, array, label, map_label=f"ground truth {k}"))
                 parts[name] = tuple(maps)
             else:
@@ -173,7 +173,6 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
     - label maps (H, W), such as "labels" and "segs", become integers
     - "soft" and "ucm2" are checked to be bool, uint8, uint16, or floats in [0, 1]
-    - all others are returned as they are
 
     `label` names the array in error messages, and `map_label` in those about non-binary values.
     Raises DataError for a wrong type, shape or value.
@@ -403,27 +402,27 @@ class GroundTruth(ImageParts):
         segmentations = list(parts.get("segmentations", ()))
         if not boundary_maps:
             arrays += segmentations
-        only_in_version_2 = list[tuple[int, Map]]()  # numbers and arrays
+        only_in_version_2: list[tuple[int, Map]] = []  # (NUMBER, array)
         for number, array in enumerate(arrays):
             if array is None:
                 continue
             digest.update(f"{number} {array.shape}\n".encode())
             dtype = "<f8" if array.dtype.kind == "f" else "<i4"
             digest.update(array.astype(dtype, order="C", copy=False).data)
-            # Values beyond int32 wrap around in version 1. Only wide dtypes can hold them
-            is_wide = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
-            if is_wide and narrowest_dtype(array) in ("<i8", "<u8"):
+            # Values beyond int32 wrap around. They are searched in dtypes that can hold them only
+            may_wrap = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
+            if may_wrap and narrowest_dtype(array) in ("<i8", "<u8"):
                 only_in_version_2.append((number, array))
-        listed = digest.hexdigest()[:16]  # version 1, as the list of known sets has it
+        version_1 = digest.hexdigest()[:16]
         if not whole:
-            return Fingerprints(listed, "")
+            return Fingerprints(version_1, "")
         if boundary_maps:
             only_in_version_2 += enumerate(segmentations, len(arrays))  # numbered after the others
         for number, array in only_in_version_2:
             dtype = narrowest_dtype(array)
             digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
             digest.update(array.astype(dtype, order="C", copy=False).data)
-        return Fingerprints(listed, digest.hexdigest()[:16])
+        return Fingerprints(version_1, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:
         """Return a copy with new parts, `path` or `evidence`; None removes a part."""
@@ -474,8 +473,8 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if n_bytes <= 4 else np.float64, copy=False)
-    # All tests in one pass: if the bits of floats are read as unsigned integers, those of NaN, of
-    # negative values (their sign is the highest bit) and of values above 1 exceed those of 1.0
+    # All tests in one pass: read as unsigned integers, the bits of NaN, of negative values (their
+    # sign is the highest bit) and of values above 1 exceed those of 1.0
     bits = soft.view(f"u{soft.itemsize}")
     bits_of_1 = np.ones(1, soft.dtype).view(bits.dtype)[0]
     if not soft.size or bits.max() <= bits_of_1:
@@ -486,6 +485,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     has = f"values from {low:.6g} to {high:.6g}"
     percent = " (or by 100, if it is in percent)" if 2 < high <= 100 else ""
     fix = (f"divide by 255, if it is 0..255 as float{percent}",)
+    # Values a little outside come from a resize, which overshoots by up to a fifth
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif low < 0 or high <= 1.25:

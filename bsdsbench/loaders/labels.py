@@ -138,10 +138,11 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
     - the flag NUMBERS if the objects have several numbers
     - for a single number: this number as `levels`, and PIECES if its pixels form several connected
       components, as if a mask was given in place of numbers. If `by_number` is True, the metric
-      pairs objects by number, an object may have several components, and this is not tested.
+      pairs objects by number, and this is not tested.
     - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
-    # Every 16th row often has several numbers already, which saves looking at the whole map
+    # Every 16th row often has several numbers already, which saves looking at the whole map. The
+    # whole map is last, so that `is_object` is then that of all pixels
     for rows in (numbers[::16], numbers):
         is_object = rows > 0
         for value in void:
@@ -150,7 +151,6 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
             number = rows.flat[is_object.argmax()]  # that of the first pixel of an object
             if (is_object & (rows != number)).any():
                 return Evidence(Values.NUMBERS)
-    # From here on, `is_object` is that of the whole map, whose objects have one number or none
     if not is_object.any():
         return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
     if by_number:  # an object may have several components
@@ -188,19 +188,18 @@ def train_id_options(metric: str) -> Setting:
 def third_values(values: Map) -> tuple[float, ...]:
     """Return the sorted distinct values of a mask if it may have a third class, such as void.
 
-    - Two values are object and background: no third class.
-    - Three values may include one.
-    - Of more values, one between the smallest and the largest must fill a block of 3 x 3 pixels,
-      because resizing and JPEG create values along outlines only.
-    - More than LEVELS (5) values, some of them between half of the largest and the largest, are
-      gray instead, like an average of masks.
+    Two values are object and background. Of more than three, one between the smallest and the
+    largest must fill a block of 3 x 3 pixels, because resizing and JPEG create values along
+    outlines only. More than LEVELS (5) values, some of them in the upper half, are gray instead.
 
     Returns () if there is no third class. At most LEVELS values are returned, as many as evidence
     can store: of more values, the LEVELS - 1 smallest and the largest.
     """
     levels = distinct_values(values)  # () if there are more than LEVELS
-    if len(levels) in (2, 3):
-        return levels if len(levels) == 3 else ()
+    if len(levels) == 2:
+        return ()
+    if len(levels) == 3:
+        return levels
     low, top = values.min(), values.max()
     if not levels and ((values > top / 2) & (values < top)).any():
         return ()  # gray, like an average of masks

@@ -190,31 +190,24 @@ def option(
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
     validator: checks a value, or several do. Default: BOOL, as most options are true or false.
-    metadata: caption (the value in words), others (value -> the programs that use it), usual (the
-        default in words) and signed (True to show the option in all signatures, the lines that
-        identify the settings of a run). The docstring of this module explains them.
-    converter: converts what users write. Without one, values are converted to match the default:
-
-    - If the default is a tuple, lists and single values become tuples.
-    - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
-      are equal.
-    - If the default is None, the string "none" becomes None.
+    metadata: caption, others, usual, signed (see the docstring of this module).
+    converter: converts what users write. Without one, lists become tuples. A single value becomes a
+        tuple if the default is a tuple, a number a float if it is a float or None (so that 2 and
+        2.0 are equal), and "none" becomes None if it is None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
-    is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
+    # An option without a default (None) is a number or a text
+    may_be_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
-        """Convert the value of an option or, if its `default` is a tuple, one item of its value.
-
-        `is_float` is True if the default has only floats or None. A list becomes a tuple, as the
-        values of attrs classes must be hashable; the validator decides whether a tuple is allowed.
-        """
-        if isinstance(value, list):
+        """Convert the value of this option, or an item of it if its `default` is a tuple."""
+        if isinstance(value, list):  # values of attrs classes must be hashable
             return tuple(value)
         if default is None and str(value).lower() == "none":
             return None
-        if is_float and is_number(value) and abs(value) < 1e300:  # `float` fails for huge integers
+        # `float` fails for huge integers, which the validator rejects
+        if may_be_float and is_number(value) and abs(value) < 1e300:
             return float(value)
         return value
 

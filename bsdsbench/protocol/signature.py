@@ -148,7 +148,7 @@ class Signature:
                 texts[key] = text
         if not self.protocol.stated:
             return texts
-        texts |= self.named
+        texts |= self.named  # options of metrics that every line has
         for name, (value, _) in self.protocol.changed(preset).items():
             names = {name, _owner_of(name)}  # {"depth.crop", "depth"}
             # If max_dist_px is set, the word "tol" has this in place of max_dist, which it
@@ -448,7 +448,7 @@ def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protoc
     changes: dict[str, Any] = {}  # field -> value
     try:
         for key, text in texts.items():
-            if key not in _RUN_KEYS:
+            if key not in _RUN_KEYS:  # these describe the run, such as "gt"
                 changes |= _parse_text(key, text)
         # Any unknown text names the protocol "unstated", of which only the thresholds are known
         if texts.get("thr") == UNKNOWN:

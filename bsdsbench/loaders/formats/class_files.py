@@ -22,9 +22,8 @@ def read_predicted_classes(
     """Read an image's predicted classes from its files `paths`.
 
     One file holds labels (H, W), class maps (C, H, W) or, if `options.kind` is Kind.MASK, a mask,
-    which is binarised. Several files hold one map (H, W) per class. `read` returns the bytes of a
-    file. If a mask is binarised, the prediction also holds the `evidence` of its original values,
-    with which the binarisation of all masks of a set is checked.
+    which is binarised; the prediction then has `evidence` of its original values. Several files
+    hold one map (H, W) per class. `read` returns the bytes of a file.
     """
     maps: list[Map] = []  # one per file
     mask_options = options if options and options.kind is Kind.MASK else None
@@ -105,8 +104,7 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     the instance map (Segmentation), the outline of each instance (Boundaries) and its class
     (Categories). If `parts` has "class_boundaries", bool (C, H, W), they are overwritten: the
     boundaries of a class become the union of the outlines of its instances, as the code of SEAL (Yu
-    et al., ECCV 2018) does. In its refined annotations, Boundaries has one outline per class
-    instead, and Categories is unused.
+    et al., ECCV 2018) does. Its refined annotations have one outline per class instead.
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with errors_naming(file, "instances"):
@@ -119,8 +117,8 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        has_one_per_class = len(outlines) == len(classes) != categories.size  # refined annotations
-        if has_one_per_class:
+        differ = len(outlines) != categories.size
+        if differ and len(outlines) == len(classes):  # refined annotations
             categories = classes
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"

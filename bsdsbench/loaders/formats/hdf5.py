@@ -133,11 +133,11 @@ class _Converter:
         n_bytes = _ITEM_BYTES if is_cell else item.dtype.itemsize  # in memory, of each entry
         self.decoded_bytes.add(math.prod(item.shape) * n_bytes)  # raises if they are too many
         array = np.asarray(item[()])
-        if array.dtype == bool:  # any byte except 0 is True
+        if array.dtype == bool:  # a damaged file may have other bytes than 0 and 1
             array = array.view(np.uint8) != 0
-        if is_cell:  # references to its items. As they are stored, they are in MATLAB's order
+        if is_cell:  # references to its items, stored in MATLAB's order
             return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
-        # MATLAB stores the axes reversed. In another file, its attribute marks its own arrays
+        # MATLAB stores the axes reversed; in other files, its attribute marks the arrays it wrote
         if self.has_reversed_axes or CLASS in item.attrs:
             array = array.T
         target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
@@ -156,12 +156,11 @@ def _check_chunks(item: h5py.Dataset) -> None:
         raise FaultError("is compressed by an unknown filter, expected gzip or none")
     if not item.chunks:  # stored as one block
         return
-    # HDF5 decodes a whole chunk, in addition to the array, into a buffer that doubles as it grows:
-    # all buffers together take CHUNK_COST times its size
+    # HDF5 decodes a whole chunk into a buffer that grows by doubling, beside the array
     check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
     size = math.prod(item.chunks) * item.dtype.itemsize
     count = item.id.get_num_chunks()
-    # Chunks at the border reach beyond the array, so that all may be larger than it, hence 2
+    # Twice the limit of arrays, because chunks at the border reach beyond the array
     if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
         raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
     if not filters:

@@ -144,8 +144,10 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
     with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
     """
-    size = _parse_size(arrays, "size") or _read_image_size(path)  # None without a variable "size"
-    check_size(size, 1)
+    size = _parse_size(arrays, "size")
+    if size is None:
+        size = _read_image_size(path)
+    check_size(size, itemsize=1)
     pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column ..
     if pixels.any() and pixels.max() <= 1:  # fractions of the image
         expected = "expected pixels counted from 1: multiply by columns and rows"
@@ -153,7 +155,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     grid_size = _parse_size(arrays, "grid") or GRID
     if "lpos" in arrays:
         ends = _parse_coordinates(arrays, "lpos", 4)
-    else:  # scaled from pixels counted from 1 to the grid, and kept inside: L-CNN subtracts 1e-4
+    else:  # from pixels counted from 1 to the grid. L-CNN keeps them inside by 1e-4
         grid = np.array([*grid_size, *grid_size])
         scale = grid / np.array([*size, *size])
         ends = np.clip((pixels - 1) * scale, 0, grid - 1e-4)

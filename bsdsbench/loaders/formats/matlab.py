@@ -162,13 +162,14 @@ class _Reader:
         array_class, flags = int(flag_words[0]) & 0xFF, int(flag_words[0]) >> 8
         is_logical = bool(flags & LOGICAL)  # one of the 8 bits above the class
         value: Any = None
-        if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
+        is_numeric = array_class == SPARSE or array_class in CLASSES
+        if flags & COMPLEX and is_numeric:
             raise FaultError(f"variable {show(self.name)!r} is complex, expected real numbers")
         if array_class in CLASSES:  # numbers; the dtype "?" is bool
             value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[array_class]))
         elif array_class == SPARSE:
             value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
-        elif array_class == CELL:
+        elif array_class == CELL:  # whose items, like fields of a struct, are one level deeper
             value = self.read_items(math.prod(shape), depth)
         elif array_class == STRUCT:
             value = self.read_struct(math.prod(shape), depth)

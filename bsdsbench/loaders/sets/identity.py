@@ -21,6 +21,7 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.text import counted
 
 
 @frozen
@@ -48,16 +49,15 @@ class Identity:
     def describe(self) -> str:
         """Return a description such as "a part of bsds500-val, 50 of 100 images".
 
-        A set without a name is described by its size and by `like`, the most similar known set.
+        Other images than those of a known set are described by the set that is most like them: "an
+        unknown set, 60 images, most like bsds500-val: 50 of 100 the same".
         """
-        if self.name:  # these are images of `like`, which has `total`
+        if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
-        # Of the `total` images of `like`, some are missing here, or have other annotations
         n_same = self.total - len(self.missing) - len(self.altered)
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
-        images = "1 image" if self.n_images == 1 else f"{self.n_images} images"
-        return f"an unknown set, {images}{like}"
+        return f"an unknown set, {counted(self.n_images, 'image')}{like}"
 
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.

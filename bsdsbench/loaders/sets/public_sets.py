@@ -273,9 +273,8 @@ def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
 def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     """Verify the ground truth of all splits in a downloaded folder.
 
-    A split that `public.counts` lists must have that many images. The images of any other must be
-    those of the known set of the same name, by their fingerprints (hashes of the annotations). If
-    several splits share a folder, they are editions of one, and the images must be those of any.
+    A split must have the number of images in `public.counts` or, if it is not listed there, the
+    images of the known set of its name, by their fingerprints (hashes of the annotations).
     `progress` is called after each image with (images done, all images, image id). Raises DataError
     if a split differs or cannot be read, or if there is no split.
     """
@@ -286,14 +285,16 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     split_folders = dict.fromkeys(public.splits.values())  # each once, in order
     present = [name for name in split_folders if (folder / name).is_dir()]
     for split_folder in present:
-        splits = [name for name, other in public.splits.items() if other == split_folder]
+        # Several splits of one folder are editions of a set: it has the images of any one of them
+        editions = [name for name, other in public.splits.items() if other == split_folder]
         images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
         identity = identify(images)  # the known set that has these images
-        n_expected = public.counts.get(splits[0])  # editions have fingerprints instead
+        n_expected = public.counts.get(editions[0])  # None for editions, which are all known sets
         if n_expected:
-            is_sound, expected = len(images) == n_expected, f"{n_expected} images of {splits[0]}"
-        else:  # `whole`: all images of a known set, unaltered
-            is_sound, expected = identity.whole and identity.name in splits, " or ".join(splits)
+            is_sound, expected = len(images) == n_expected, f"{n_expected} images of {editions[0]}"
+        else:
+            is_complete = identity.whole  # all images of a known set, unaltered
+            is_sound, expected = is_complete and identity.name in editions, " or ".join(editions)
         if not is_sound:
             raise DataError(f"{split_folder} is {identity.describe()}, expected {expected}")
     if public.splits and not present:
