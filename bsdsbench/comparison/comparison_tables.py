@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.metrics import registry
@@ -161,20 +162,16 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
-    for part in parts:
-        for run in compared.names:
-            row: list[Cell] = [part if label is PART else run for label in labels]
-            values: dict[str, float | None] = dict.fromkeys(columns)  # None: undefined
-            for key, column in columns.items():
-                if part not in column.score_of_part:
-                    row.append(None)
-                    continue
-                cell = cell_of[run, column.score_of_part[part]]
-                row.append(cell)
-                if cell.value is not None and not math.isnan(cell.value):
-                    values[key] = cell.value
-            rows.append(row)
-            row_notes.append(undefined_notes(definitions, values))
+    for part, run in product(parts, compared.names):
+        row: list[Cell] = [part if label is PART else run for label in labels]
+        values: dict[str, float | None] = {}  # by key; None: undefined, or the part lacks the score
+        for key, column in columns.items():
+            cell = cell_of.get((run, column.score_of_part.get(part, "")))
+            row.append(cell)
+            is_defined = cell is not None and cell.value is not None and not math.isnan(cell.value)
+            values[key] = cell.value if cell and is_defined else None
+        rows.append(row)
+        row_notes.append(undefined_notes(definitions, values))
     notes = _letters_note(compared, scores) + _late_start_notes(compared, columns.values())
     return Table(
         f"{metric}-parts" if metric else "scores",

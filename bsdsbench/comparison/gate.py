@@ -258,8 +258,9 @@ def check(
     """Compare a run with a baseline (or its file), and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
-    tolerance. If `statistical` is True, the drop must also be significant, unless no drop could be
-    significant (too few images) or the score has no p-value (undefined in some samples).
+    tolerance. If `statistical` is True, the drop must also be significant at 1 - level, after
+    Holm's correction over the scores, unless no drop could be significant (too few images) or the
+    score has no p-value (undefined in some samples).
 
     tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
         Either one tolerance for all scores, or a mapping from scores to tolerances. A tolerance in
@@ -267,12 +268,9 @@ def check(
         neither have the tolerance TOLERANCE.
     scores : the scores to check. Default: those that the baseline names. If it names none: all
         overall scores, and the per-part scores (such as of classes) that tables show.
-    statistical : fail only drops that are significant at 1 - level, after Holm's correction over
-        the scores
     common : use only the images that both runs have, instead of raising if the images differ
     by : a group column. The scores of each group of images are checked too.
-    level : confidence level, such as 0.95
-    n_boot, seed : number of bootstrap samples, and the seed of the random numbers
+    level, n_boot, seed : the confidence level, and the number and the seed of bootstrap samples
     progress : called with (samples done, all samples, "")
 
     Raises DataError if protocols, images or ground truth differ, if a score is unknown, if there is

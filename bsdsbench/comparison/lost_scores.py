@@ -151,13 +151,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes by group of images: one row per run, group and class.
 
-    A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
-    and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
-    (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
-    that are matched.
-
-    `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
-    the column.
+    A row has the numbers of `error_table`; the interval of the share comes from a jackknife. `by`
+    is the group column. Raises DataError if error classes were not counted, or if a run lacks it.
     """
     rows: list[list[Cell]] = []
     for run in runs:
@@ -180,12 +175,14 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with one row per run and class.
 
-    `losses` has the dict of `lost_scores` for each run. Its entries "missed", "false" and
-    "agreement" have the numbers of each class: {class: {"share", "low", "high", "delta_ods"}}.
+    A row has the class's share of all missed (or false) pixels, and the rise of ODS if only the
+    errors of this class were repaired. For a class of "agreement" (pixels that one, some or all
+    annotators drew), the share is that of its pixels that are matched. `losses` has the dict of
+    `lost_scores` for each run: "missed", "false" and "agreement" -> class -> its numbers.
     """
     rows: list[list[Cell]] = []
     for lost in losses:
-        for side in ERROR_CLASSES:  # "missed", "false" and "agreement"
+        for side in ERROR_CLASSES:
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])

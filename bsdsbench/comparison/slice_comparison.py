@@ -120,7 +120,7 @@ def means_by_slice(
     runs, such as the standard deviation. `columns` are the scores to show, None for the default.
     Raises DataError if the runs lack the column, are not comparable, or lack a score.
     """
-    group_column, slices = runs_by_slice(all_runs(methods), by)
+    group_column, slices = runs_by_slice(all_runs(methods), by)  # slice -> all runs on its images
     scores = scores_to_show(methods, columns)
     table = means_table(methods, spread, columns)
     rows: list[list[Cell]] = []

@@ -66,8 +66,7 @@ def curves_data(
     - "name": the text in the legend.
     - "color": the color of the line as "#rrggbb".
     - "dash": the lengths of dashes and gaps for SVG, or "" for a solid line.
-    - "curve", if there is one: its points [threshold or None, recall, precision, F]. Points with
-      recall and precision 0 are left out.
+    - "curve", if there is one: its points [threshold or None, recall, precision, F].
     - "ods", if there is a curve: the point with the best F, as the same four numbers.
     - "level", for a run whose drawn metric has an ODS: the ODS threshold.
     """

@@ -194,8 +194,7 @@ def worst_table(
     of_each : a grouping column. The `n` worst images of each group are listed, group by group
     spread : the measure of spread that is shown beside a mean over runs
 
-    Raises DataError for more than two runs or methods, if they are not comparable, or if one lacks
-    the metric.
+    Raises DataError for three or more, and if they are not comparable or one lacks the metric.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
