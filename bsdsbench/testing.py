@@ -157,30 +157,29 @@ class MetricContract:
             pytest.skip("no reference definition of the scores")
         # Scores of parts, such as classes, may come from curves of their own
         has_curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
-        rules = product(ODS_RULES, AP_RULES) if has_curve else [("maximum", "bsds")]
-        for ods, ap in rules:
-            protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            each_once = [[1] * len(case.images)]  # one sample of the images, each occurring once
-            # `tree` returns nested scores with one number per sample; take those of the first
-            scores = sample_scores(case.tree(each_once, protocol))
-            for key, expected in case.scores(case.counted(), protocol).items():  # of these counts
+        rules = list(product(ODS_RULES, AP_RULES))
+        for ods_rule, ap_rule in rules if has_curve else rules[:1]:  # without a curve any will do
+            protocol = case.run.protocol.replace(ods_rule=ods_rule, ap_rule=ap_rule)
+            weights = [[1] * len(case.images)]  # one sample, in which each image occurs once
+            scores = sample_scores(case.tree(weights, protocol), 0)  # those of this sample
+            for key, expected in case.scores(case.counted(), protocol).items():
                 value = value_at(scores, key)
                 if value is not None:
-                    assert value == pytest.approx(expected, **_CLOSE), (key, ods, ap)
+                    assert value == pytest.approx(expected, **_CLOSE), (key, ods_rule, ap_rule)
 
     def test_sample_scores_equal_those_of_repeated_images(self, case: MetricCase) -> None:
         """The scores of a bootstrap sample, given as weights, equal those of repeated images.
 
-        Scoring all samples at once uses compiled code, and scoring two uses NumPy.
+        Metrics score many samples (_DRAWS) by compiled code, and two samples by NumPy.
         """
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
         for samples in (weights, weights[:2]):
-            tree = case.tree(samples)  # nested scores, one number per sample
-            for number, times in enumerate(samples):
-                scores = _scores_by_column(case.metric, sample_scores(tree, number))
-                # {column: score} of a data set in which image k occurs times[k] times
-                assert scores == pytest.approx(case.repeated(times), **_CLOSE)
+            scores_of_samples = case.tree(samples)  # nested, each score an array over the samples
+            for number, times in enumerate(samples):  # image k occurs times[k] times
+                scores = sample_scores(scores_of_samples, number)
+                expected = case.repeated(times)  # {column: score}
+                assert _scores_by_column(case.metric, scores) == pytest.approx(expected, **_CLOSE)
 
     def test_per_image_row_equals_scores_of_that_image_alone(self, case: MetricCase) -> None:
         """An image's row in the per-image table has the scores of a run of only that image.
@@ -189,19 +188,19 @@ class MetricContract:
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
-        # Column of the table -> key of the score: the table writes the score "ods.f" as "ods_f"
-        score_keys = {c.key.replace(".", "_"): c.key for c in metric.columns}
-        names = [column.key for column in table.columns]
+        names = [column.key for column in table.columns]  # "image", "part", and a column per score
         rows = [dict(zip(names, cells, strict=True)) for cells in table.rows]
         image_rows = [row for row in rows if row.get("part") is None]
         times_of_runs = np.eye(len(case.images), dtype=int)  # in run k, image k once, others never
         for row, times, (pred, _) in zip(image_rows, times_of_runs, case.images, strict=True):
-            expected = case.repeated(times)  # {key: score} of a run with the images so many times
-            values = {score_keys[k]: v for k, v in row.items() if score_keys.get(k) in expected}
-            assert values == pytest.approx(expected, **_CLOSE)
+            expected = case.repeated(times)  # {key: score} of the run, defined scores only
+            # The table writes the key "ods.f" as "ods_f"
+            scores = {key: row.get(key.replace(".", "_")) for key in expected}
+            assert scores == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
         parts = metric.parts(protocol, metric.options_of(protocol))  # such as classes
-        assert len(rows) in (len(image_rows), len(image_rows) * (1 + len(parts)))
+        n_images = len(image_rows)
+        assert len(rows) in (n_images, n_images * (1 + len(parts)))  # without or with rows of parts
         assert case.run.image_scores(metric.name).keys() == {*case.run.image_ids}
 
     def test_group_scores_equal_those_of_a_run_of_the_group(self, case: MetricCase) -> None:
@@ -282,18 +281,20 @@ class MetricContract:
         if not isinstance(metric, DrawsPixels):  # has the method `pixel_steps`
             pytest.skip("the metric draws no pixels itself")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
-            steps = metric.pixel_steps(pred, gt, protocol, opt)
-            if "matches" in counts:  # (T, 4), one row per threshold
+            steps = metric.pixel_steps(pred, gt, protocol, opt)  # the pixels at each threshold
+            # (T, 4): at each of T thresholds the pixels of the ground truth that are matched, and
+            # all of them, then those of the prediction. Not every metric stores them as counts
+            if "matches" in counts:
                 np.testing.assert_array_equal(steps.matches, counts["matches"])
             for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
                 classes = steps.at(k)  # (H, W), the class of each pixel at threshold k
                 # A pixel predicted as another class than annotated (OTHER) is false and missed
                 predicted = PixelClass.MATCHED, PixelClass.FALSE, PixelClass.OTHER
-                is_predicted = np.isin(classes, predicted)
+                missed = PixelClass.MISSED, PixelClass.OTHER
                 if steps.n_annotators == 1:
                     assert (classes == PixelClass.MATCHED).sum() == matched_pred
-                    assert is_predicted.sum() == total_pred
-                assert np.isin(classes, (PixelClass.MISSED, PixelClass.OTHER)).sum() <= total_gt
+                    assert np.isin(classes, predicted).sum() == total_pred
+                assert np.isin(classes, missed).sum() <= total_gt
 
     def test_run_survives_save_merge_pickle_and_resume(
         self, case: MetricCase, tmp_path: Path
@@ -304,7 +305,7 @@ class MetricContract:
         also if the evaluation is interrupted and resumed.
         """
         run = case.run
-        shards = []
+        shards = []  # two runs: one of the first image, and one of the others
         for number, records in enumerate((run.records[:1], run.records[1:]), 1):
             provenance = evolve(run.provenance, shard=f"{number}/2")
             shards.append(replace(run, records=records, provenance=provenance))
@@ -312,25 +313,13 @@ class MetricContract:
         for copy in (loaded, merge(shards), pickle.loads(pickle.dumps(run))):
             assert copy.equals(run)
             assert copy.scores() == run.scores()
-        if case.write is None:
-            return
-        (tmp_path / "files").mkdir()
-        folders = case.write(tmp_path / "files")  # of the predictions and of the ground truth
-        options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
-
-        def interrupt(*_: object) -> None:  # called after the first image
-            raise KeyboardInterrupt
-
-        uninterrupted = evaluate(*folders, case.protocol, **options)
-        options["out"] = tmp_path / "kept"
-        with pytest.raises(KeyboardInterrupt):
-            evaluate(*folders, case.protocol, **options, progress=interrupt)
-        resumed = evaluate(*folders, case.protocol, **options)
-        assert 0 < resumed.kept < len(run.records)  # images counted before the interruption
-        for run_of_files in (uninterrupted, resumed):
-            assert run_of_files.scores() == run.scores()
-            for record, counts in zip(run_of_files.records, case.counted(), strict=True):
-                assert record.counts[case.metric.name].equals(counts)
+        if case.write is not None:
+            (tmp_path / "files").mkdir()
+            pred_dir, gt_dir = case.write(tmp_path / "files")
+            for run_of_files in _runs_of_files(case, pred_dir, gt_dir, tmp_path / "kept"):
+                assert run_of_files.scores() == run.scores()
+                for record, counts in zip(run_of_files.records, case.counted(), strict=True):
+                    assert record.counts[case.metric.name].equals(counts)
 
     def test_human_scores_need_two_annotators_and_ignore_their_order(
         self, case: MetricCase
@@ -348,6 +337,25 @@ class MetricContract:
             counts_of_other = metric.count_image(None, other_order, protocol)
             for name, values in metric.count_image(None, gt, protocol).items():
                 assert values == pytest.approx(counts_of_other[name], **_CLOSE), name
+
+
+def _runs_of_files(case: MetricCase, pred_dir: Path, gt_dir: Path, out: Path) -> list[Evaluation]:
+    """Evaluate files twice: at once, and interrupted after the first image and then resumed.
+
+    The folder `out` keeps the counts of the interrupted run, which the next call takes up.
+    """
+
+    def interrupt(*_: object) -> None:  # `progress` is called after each image
+        raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
+    uninterrupted = evaluate(pred_dir, gt_dir, case.protocol, **options)
+    options["out"] = out
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(pred_dir, gt_dir, case.protocol, **options, progress=interrupt)
+    resumed = evaluate(pred_dir, gt_dir, case.protocol, **options)
+    assert 0 < resumed.kept < len(case.run.records)  # images counted before the interruption
+    return [uninterrupted, resumed]
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:

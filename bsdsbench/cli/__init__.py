@@ -140,13 +140,11 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
     ) -> None:
-        """Print a warning; Python calls this in place of its own `warnings.showwarning`.
+        """Print a warning; Python calls this in place of its own function, `default_show`.
 
-        An InputWarning (of this package) becomes one line, with the settings that it suggests as
-        flags (`write_setting`). Others are printed by Python's own function, `default_show`, which
-        also gets their `place` in the code and the file to write to (`target`).
+        `place` is where in the code the warning was raised, and `target` the file to write to.
         """
-        if isinstance(message, InputWarning):
+        if isinstance(message, InputWarning):  # of this package
             say(f"warning: {message.problem.line(write_setting)}")
         else:
             default_show(message, category, *place, **target)

@@ -69,14 +69,14 @@ def check_command(args: _CheckArguments) -> int:
     # "statistical": fail only for a significant drop. "common": compare the images that both have
     options = option_values(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     is_quiet = click.get_current_context().params["quiet"]  # every command has --quiet
+    scores = args.scores or []  # [] means all
     if args.update:
-        refuse_given(
-            (*options, "output_format", "junit", "summary"), "--update, which checks nothing"
-        )
-        tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
-        scores = args.scores or []
+        unused = (*options, "output_format", "junit", "summary")  # names of options
+        refuse_given(unused, "--update, which checks nothing")
+        tolerances = _parse_tolerances(args.tolerance, known_scores=flat_scores(evaluation))
         # Tolerances and a choice of scores that are not given are taken from the earlier file
-        new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
+        earlier_file = args.baseline
+        new_baseline = gate.Baseline.of(evaluation, tolerances, earlier_file, scores)
         new_baseline.save(args.baseline)
         # Name of the run -> its number of images, and those left out
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
@@ -86,10 +86,9 @@ def check_command(args: _CheckArguments) -> int:
             print(args.baseline)
         return 0
     baseline = gate.Baseline.load(args.baseline)
-    options["tolerance"] = _parse_tolerances(args.tolerance, baseline.scores)
-    options["scores"] = args.scores or []
+    options["tolerance"] = _parse_tolerances(args.tolerance, known_scores=baseline.scores)
     with progress("check", "samples") as report:
-        checked = gate.check(evaluation, baseline, progress=report, **options)
+        checked = gate.check(evaluation, baseline, scores=scores, progress=report, **options)
     _write_check(checked, args)
     return 0 if checked.passed else 1
 
@@ -119,7 +118,9 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
         say(line)
 
 
-def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
+def _parse_tolerances(
+    texts: tuple[str, ...], known_scores: Collection[str]
+) -> dict[str, float | str]:
     """Parse the values of --tolerance into {score: tolerance}.
 
     "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
@@ -133,7 +134,8 @@ def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[s
         tolerance: float | str = limit
         with suppress(ValueError):
             tolerance = float(limit)
-        names = [full_name(score, scores)] if score else scores  # "ods" is "boundary.ods"
+        # "ods" is "boundary.ods"
+        names = [full_name(score, known_scores)] if score else known_scores
         tolerances |= dict.fromkeys(names, tolerance)
     return tolerances
 

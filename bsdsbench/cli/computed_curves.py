@@ -290,8 +290,8 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     is None if the curve lacks the number of its column. If `kind` is "both", headings begin with
     the axes ("PR ap").
 
-    hull: add the area under the ROC convex hull (its `auc`) or, on PR axes, under the achievable
-        curve, which is this hull in PR space (its `area`).
+    hull: add the area under the ROC convex hull or, on PR axes, under this hull in PR space, the
+        achievable curve.
     """
     formats = {"positives": "g", "negatives": "g", "points": "d"}
     fields = {key: Field(key, key, format=number_format) for key, number_format in formats.items()}

@@ -273,12 +273,9 @@ def _print_evaluation(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert lists of tables to plain dicts for JSON.
+    """Convert {key in the JSON file, such as "slices": tables} to plain dicts for JSON.
 
-    tables_by_key: key in the JSON file, such as "slices" -> tables.
-
-    Returns a dict with these keys, from the key of each table to its content. Keys of empty lists
-    are left out.
+    Each list becomes a dict from the key of a table to its content. Empty lists are left out.
     """
     return {
         key: {table.key: table.plain() for table in tables}
@@ -339,15 +336,8 @@ def run_command(args: _RunArguments) -> int:
     options = option_values(args, DetectorOptions.__annotations__)
     function_name = args.function.rpartition(":")[2]  # of MODULE:FUNCTION
     with progress(args.evaluation.name or function_name) as report:
-        run = bb.run(
-            args.function,
-            str(inputs.images),
-            inputs.protocol,
-            inputs.metrics,
-            gt=inputs.gt,
-            progress=report,
-            **options,
-        )
+        options |= {"gt": inputs.gt, "progress": report}
+        run = bb.run(args.function, str(inputs.images), inputs.protocol, inputs.metrics, **options)
     _print_detector_run(run, args)
     return report_left_out(run.failed, run.evaluation)  # lists failed images, returns the status
 

@@ -46,7 +46,7 @@ class _DoctorArguments(opt.Options):
     split_file: str | None = opt.run_option("split_file")
     pred_kind: str | None = opt.run_option("pred_kind")
     metrics: list[str] | None = opt.metrics_option
-    protocol_options: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions)
+    protocol: opt.ProtocolOptions = opt.add_options(opt.ProtocolOptions)
     output_format: str = opt.format_option("text", "json")
 
 
@@ -64,21 +64,11 @@ def doctor_command(args: _DoctorArguments) -> int:
             f"{args.pred_dir}: expected a folder (`evaluate` checks COCO's JSON)"
         )
     # A task gives its metric, protocol and ground-truth folder, in place of what is not given
-    inputs = resolve_inputs(
-        opt.EvaluationOptions(
-            gt=args.gt, task=args.task, metrics=args.metrics, protocol=args.protocol_options
-        )
-    )
+    inputs = resolve_inputs(opt.EvaluationOptions(**vars(args)))  # of which some are options here
+    options = option_values(args, ("split_file", "pred_kind"))
+    options |= {"protocol": inputs.protocol, "metrics": inputs.metrics}
     with progress("doctor", "steps") as report:
-        findings = bb.doctor(
-            args.pred_dir,
-            str(inputs.gt),
-            protocol=inputs.protocol,
-            metrics=inputs.metrics,
-            split_file=args.split_file,
-            pred_kind=args.pred_kind,
-            progress=report,
-        )
+        findings = bb.doctor(args.pred_dir, str(inputs.gt), progress=report, **options)
     # Settings that a finding suggests are written as options of `evaluate`, such as "--nms"
     write_setting = partial(as_flag, command_name="evaluate")
     if args.output_format == "json":
@@ -325,14 +315,9 @@ def worst_command(args: _WorstArguments) -> None:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
         runs = _with_error_class(runs, args.by)
     methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none
-    tabulate = partial(
-        worst_table,
-        methods or runs,
-        list(map(Path, folders)),
-        metric=args.metric,
-        columns=columns,
-        spread=Spread(args.methods.spread),
-    )
+    keywords: Any = {"metric": args.metric, "columns": columns}
+    keywords["spread"] = Spread(args.methods.spread)  # of the scores of a method's runs
+    tabulate = partial(worst_table, methods or runs, list(map(Path, folders)), **keywords)
     group_column = args.by if is_by_group else None  # lists the worst images of each of its groups
     with progress("overlays") as report:
         table = tabulate(n=args.number, draw=args.overlays, progress=report, of_each=group_column)
@@ -413,22 +398,15 @@ def explain_command(args: _ExplainArguments) -> int:
     targets = parse_targets(args.target)  # such as {"depth.si_f1": "0.42"}
     metric, target_values = find_metric(targets)  # then "depth", {"si_f1": "0.42"}
     protocol = protocol_from(args.protocol, [metric])
-    options = option_values(args, ("split_file", "pred_kind", "workers"))
+    options = option_values(args, ("split_file", "pred_kind", "workers")) | {"metric": metric}
     # The run of OUT, or of the maps in PRED_DIR, which are counted first
     with progress("explain: count") as report:
-        loaded = load_run_with_files(
-            args.run, args.gt, protocol, metric=metric, progress=report, **options
-        )
+        loaded = load_run_with_files(args.run, args.gt, protocol, progress=report, **options)
+    options = option_values(args, ("seconds", "workers"))
+    options["sources"] = loaded.sources  # its files, to count them again with other settings
+    options["published"] = published_with(metric, target_values)  # results with the same scores
     with progress("explain") as report:
-        explanation = explain(
-            loaded.run,
-            targets,
-            sources=loaded.sources,  # its files, to count them again with other settings
-            published=published_with(metric, target_values),  # results with the same scores
-            seconds=args.seconds,
-            workers=args.workers,
-            progress=report,
-        )
+        explanation = explain(loaded.run, targets, progress=report, **options)
     _print_explanation(explanation, metric, target_values, loaded.run, args.output_format)
     answer = explanation.answer  # the most likely setting that reaches the targets, or None
     is_explained = answer is not None and answer.in_use  # by a program that is in use

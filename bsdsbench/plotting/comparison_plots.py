@@ -75,15 +75,10 @@ def plot_ranks(
     by_slice = dict(compared) if isinstance(compared, Mapping) else {"": compared}
     if not by_slice:
         raise DataError("no comparisons given, expected at least one to plot")
-    main = next(iter(by_slice.values()))
-    # `score` may be a metric, which means its first score, or None, the first score of all; scores
-    # shown in tables come before the others. Otherwise it is METRIC.SCORE or short, such as "ods"
-    of_metric = [s for s in (*main.shown, *main.scores) if score in (None, s.partition(".")[0])]
-    ranked_score = of_metric[0] if of_metric else full_name(str(score), main.scores)
-    if ranked_score not in main.scores:
-        raise unknown_score(score, main.scores)
-    if len(main.names) < 2:
-        raise DataError(f"{main.names[0]}: is the only run, expected two or more to rank")
+    first = next(iter(by_slice.values()))  # all compare the same methods by the same scores
+    ranked_score = _score_to_rank_by(score, first)
+    if len(first.names) < 2:
+        raise DataError(f"{first.names[0]}: is the only run, expected two or more to rank")
     # Leave out comparisons in which the score is undefined for all methods: none has a rank
     comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:
@@ -94,17 +89,32 @@ def plot_ranks(
         height = n_rows * _ROW_HEIGHT * style.font_size() / 72  # inches, with 72 points each
         figure = style.new_figure(height)
         row_scale = figure.get_size_inches()[1] / height  # below 1 for a slide, of fixed height
-        column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
-        for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
+        all_axes = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]  # from top to bottom
+        for ax, (name, comparison) in zip(all_axes, comparisons.items(), strict=True):
             _draw_ranks(ax, comparison, ranked_score, row_scale)
             if name:
                 ax.set_title(f"{name} ({comparison.n_images} images)", parse_math=False)
-        caption = _caption(main)
+        caption = _caption(first)
         letters = style.letters_in(figure.get_size_inches()[0])  # that fit into the width
         lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=style.font_size(), parse_math=False)
         style.figure_notes[figure] = caption  # for the metadata of the file
         return style.save(figure, path)
+
+
+def _score_to_rank_by(score: str | None, comparison: Comparison | MethodComparison) -> str:
+    """Return the full name METRIC.SCORE of `score`, which may be short, such as "ods".
+
+    A metric stands for its first score, and None for the first score of all. Scores that tables
+    show come before the others. Raises DataError if the score was not compared.
+    """
+    for full_score in (*comparison.shown, *comparison.scores):
+        if score is None or score == full_score.partition(".")[0]:
+            return full_score
+    full_score = full_name(str(score), comparison.scores)
+    if full_score not in comparison.scores:
+        raise unknown_score(score, comparison.scores)
+    return full_score
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
@@ -133,14 +143,16 @@ def _draw_ranks(
     """
     # Each field has one entry per row. `low` and `high` are the ends of the interval of ranks
     ranks = comparison.ranks[score]
-    groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group
+    # (first row, last row) of each group of methods that do not differ significantly
+    groups = indistinguishable_groups(comparison, score)
     n = len(ranks.names)
-    # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
-    # Lengths are in points, 72 per inch. The axes are taken to have 0.7 of the width of the figure,
-    # as their true width is known only once they are drawn. On the x axis a rank has the width 1,
-    # and each line at the right the width 0.4
+    # On the x axis a rank has the width 1, and each line at the right 0.4. Other lengths are in
+    # points, 72 per inch. The axes are taken to have 0.7 of the width of the figure, as their true
+    # width is known only once they are drawn
     rank_width = style.figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
-    max_area = (0.9 * min(_ROW_HEIGHT * row_scale * style.font_size(), rank_width)) ** 2
+    row_height = _ROW_HEIGHT * row_scale * style.font_size()
+    # The largest dot (the same rank in all samples) almost touches the next row or rank
+    max_area = (0.9 * min(row_height, rank_width)) ** 2
     dots: Any = {"color": style.PALETTE[0], "alpha": 0.35, "linewidths": 0}
     for row, shares in enumerate(ranks.shares):  # shares[k]: fraction of samples with rank k + 1
         occurring = np.flatnonzero(shares)  # rank - 1 for each rank that occurs
@@ -149,7 +161,7 @@ def _draw_ranks(
         ax.plot([ranks.low[row], ranks.high[row]], [row, row], color="black", linewidth=1)
         ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * style.font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
-        x = n + 0.7 + 0.4 * k
+        x = n + 0.7 + 0.4 * k  # right of the dots of rank n, which end at n + 0.5
         ends = [top_row - 0.25, bottom_row + 0.25]  # a quarter of a row beyond the two rows
         ax.plot([x, x], ends, color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
@@ -204,25 +216,28 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     drawn_score : the score, METRIC.SCORE
     """
     first_run = slices_of_runs[0]
-    # Of all slices, such as scenes; a run may lack some
+    # The names of all slices, such as scenes; a run may lack some
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(slices_of_runs)
-    # In inches: 1.2 for title, ticks and label, 0.3 per row, and more if a row has several runs
-    height = max(3.2, 1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs))
-    ax = style.new_axes(height, 5.2 / height)  # 5.2 inches wide
+    # In inches. A row has 0.3 or, if there are several runs, 0.18 for each of them
+    row_height = 0.3 * max(1, 0.6 * n_runs)
+    height = max(3.2, 1.2 + row_height * len(names))  # 1.2 for title, ticks and label
+    ax = style.new_axes(height, ratio=5.2 / height)  # 5.2 inches wide
     ax.set_box_aspect(None)  # `new_axes` makes square axes if this is as high as wide
     offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]  # of a run within a row
     lines = style.curve_lines(n_runs)
     entries = []  # the dots of each run, for the legend
     for slices, offset, line in zip(slices_of_runs, offsets, lines, strict=True):
+        # The slices of this run, in the order of their scores: a value with an interval for each
         rows = [row_of[name] + offset for name in slices.parts.names]
         scores = [slice_score.score for slice_score in slices.scores[drawn_score]]
         for y, score in zip(rows, scores, strict=True):
             ax.plot([score.low, score.high], [y, y], "-", color=line.color, linewidth=1.2)
         values = [score.value for score in scores]
         entries += ax.plot(values, rows, "o", color=line.color, markersize=4.5, label=slices.name)
-        ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
+        on_all_images = slices.whole[drawn_score]
+        ax.axvline(on_all_images, color=line.color, linewidth=0.9, linestyle=":")
     n_images_of = dict(zip(first_run.parts.names, first_run.sizes, strict=True))
     tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
     ax.set_yticks([row_of[name] for name in names], tick_labels, parse_math=False)

@@ -245,8 +245,8 @@ class CurveDisplay:
             The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
             hold what was drawn; the marked point and the chance line may be None.
         """
-        # `from_predictions(...).plot()` draws twice, but shall show one figure: close the first
         if self._first_figure is not None:
+            # `from_predictions(...).plot()` draws twice, but shall show one figure: close the first
             import matplotlib.pyplot as plt
 
             plt.close(self._first_figure)
@@ -255,23 +255,25 @@ class CurveDisplay:
             raise DataError(f"ax: {kind_of_value(ax)}, expected an Axes of matplotlib")
         with style.style():
             if ax is None:
-                ax = style.new_axes(*self.size)
+                height, ratio = self.size  # in inches, and width / height
+                ax = style.new_axes(height, ratio)
             figure = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
-            # Axes in a grid of subplots, which have a subplotspec, can be arranged automatically
+            # The layout "constrained" makes room for labels and legends, but it arranges only axes
+            # in a grid of subplots, which have a subplotspec
             if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
-                figure.set_layout_engine("constrained")  # room for labels and legends
+                figure.set_layout_engine("constrained")
             x_label, y_label = self.axes
             ax.set_xlabel(ax.get_xlabel() or x_label, parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or y_label, parse_math=False)
-            # Autoscale is off if the user has set the limits
-            if not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on():
-                self._prepare(ax)  # limits and scales
+            has_limits = not (ax.get_autoscalex_on() and ax.get_autoscaley_on())  # of the user
+            if not (ax.has_data() or has_limits):
+                self._prepare(ax)  # sets limits and scales
             if self.title:
                 style.add_title(ax, self.name, self.title)
             self.ax_, self.figure_ = ax, figure
             self._draw_artists(ax, chance, line)
             if self.label:
-                style.legend(ax, ax.lines)
+                style.legend(ax, ax.lines)  # an entry for each labelled line, also earlier ones
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
@@ -283,26 +285,24 @@ class CurveDisplay:
         chance : if False, the chance line is not drawn
         line : arguments of `Axes.plot` for the curve, which override its style
         """
-        curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
-        if not self.joined:  # its points have no order: draw them as dots, without a line
-            curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
         # x and y of the curve, and of the chance line and the marked point if the display has them
         drawing = self._drawing()
         self.chance_ = self.point_ = None
-        if chance and drawing.chance:
+        curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
+        if not self.joined:  # its points have no order: draw them as dots, without a line
+            curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
+        if chance and drawing.chance:  # the zorder puts it above iso-F lines and below curves
             dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
             (self.chance_,) = ax.plot(*drawing.chance, color=style.GREY, **dashes)
         (self.line_,) = ax.plot(drawing.x, drawing.y, **{**curve_style, **line})
-        color = self.line_.get_color()
+        on_top: Any = {"color": self.line_.get_color(), "linestyle": "none", "zorder": 3}
         if self.joined and self.dotted:  # a line through few points: draw dots on it too
             # An interpolated curve has its own `dots`, at the points before interpolation
             dots = drawing.dots or (drawing.x, drawing.y)
-            ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT_STYLE)
+            ax.plot(*dots, **on_top, **_DOT_STYLE)
         if drawing.point:
-            # A dot if it is the best operating point; other displays choose another marker, such as
-            # a star at the equal error rate
-            is_best = self.best is not None
-            marker_style = _DOT_STYLE if is_best else self.marker_style  # all have a "markersize"
-            marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
-            marker["markersize"] *= style.marker_scale()  # larger on slides
-            (self.point_,) = ax.plot(*drawing.point, **marker)
+            # A dot at the best operating point, or the marker of the display, such as a star at the
+            # equal error rate. All of these styles have a "markersize"
+            marker: Any = _DOT_STYLE if self.best is not None else self.marker_style
+            size = marker["markersize"] * style.marker_scale()  # larger on slides
+            (self.point_,) = ax.plot(*drawing.point, **{**on_top, **marker, "markersize": size})

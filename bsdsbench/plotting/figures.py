@@ -348,11 +348,9 @@ def _curves_of_published(
     rules = {run.protocol.ap_rule for run in runs}
     if not rules:  # a rule that is not in AP_RULES is "unknown"
         rules = {str(entry.ap_rule) for entry in published if entry.ap_rule in AP_RULES}
-    curves = []
-    for entry in published:
-        display = PRCurveDisplay.from_published(entry, ap=ap and rules == {entry.ap_rule})
-        curves.append(MethodCurve(display))
-    return curves
+    with_ap = [ap and rules == {entry.ap_rule} for entry in published]
+    displays = map(PRCurveDisplay.from_published, published, with_ap)
+    return [MethodCurve(display) for display in displays]
 
 
 def _check_comparable(

@@ -111,16 +111,17 @@ def method_curve(
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
-    method_display = copy(displays[0])
+    method_display = copy(displays[0])  # becomes the mean curve, or stays that of the first run
     best_fs = [display.best.f for display in displays if display.best is not None]
     f_text = f"[F={_mean_text(best_fs, spread)}] " if best_fs else ""
     method_display.name = f"{f_text}{method.name} ({method.n_runs} runs){ap_text}"
     method_display.best = None  # the best points of the runs are drawn instead
     if each_run:
         return MethodCurve(method_display, run_displays=displays)
-    # From the curve of each run, (2, K): x and y. The mean replaces the curve of the first run
-    band = _average_curves([_points(display) for display in displays], spread)
-    x_name, y_name = method_display.arrays  # its fields for x and y, such as "recall", "precision"
+    points_of_runs = [_points(display) for display in displays]  # (2, K) each: x and y
+    band = _average_curves(points_of_runs, spread)  # with the mean
+    # The names of the display's fields for x and y, such as "recall", "precision"
+    x_name, y_name = method_display.arrays
     setattr(method_display, x_name, band.x)
     setattr(method_display, y_name, band.mean)
     return MethodCurve(method_display, run_displays=displays, band=band)

@@ -214,8 +214,12 @@ def new_row(n: int) -> list[Axes]:
     """Make a figure with `n` square axes side by side, and return them from left to right."""
     if n == 1:
         return [new_axes()]
-    width = _SIZES_OF_LOOK[_current_style.get().look].width or n * 4.7  # in inches
-    row = _empty_figure((width, width / n - 0.05)).subplots(1, n)
+    # In inches. On the screen, axes are about as large as those of `new_axes`, 4.4, with a margin
+    width = _SIZES_OF_LOOK[_current_style.get().look].width or n * 4.7
+    height = (
+        width / n - 0.05
+    )  # a little less than the width of each axes, which has a gap beside it
+    row = _empty_figure((width, height)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
     return list(row)
@@ -324,29 +328,36 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
             entries.pop(label, None)  # so that the last handle also comes last
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
-    size = _size_of_figure.get(figure)  # without a legend outside; None if the user made the axes
-    # In a figure of the user, legends outside the axes are not ours
-    old_legends = [ax.get_legend(), *(figure.legends if size else ())]
+    # Width and height in inches without a legend outside; None if `new_axes` did not make the axes
+    size = _size_of_figure.get(figure)
+    old_legends = [ax.get_legend()]
+    if size:  # otherwise, legends outside the axes are the user's
+        old_legends += figure.legends
     for old_legend in filter(None, old_legends):
         old_legend.remove()
     # Draw the legend once to measure its size
     trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
     location = None if _current_style.get().look == "page" else _free_location(ax, trial)
     trial.remove()
-    if location is not None:  # inside the axes
-        _wrap_texts(ax.legend(handles=entries.values(), labels=entries, loc=location))
-        if size:  # an earlier legend may have been outside
+    if location is not None:
+        _wrap_texts(ax.legend(entries.values(), entries, loc=location))
+        if size:  # an earlier legend may have been outside, in a larger figure
             figure.set_size_inches(size)
-    elif size is None:  # at the right of axes that the user made
-        from matplotlib.transforms import ScaledTranslation
-
-        # Leave room for the labels "F=0.1" of the iso-F lines, which take 3.2 font sizes
-        gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
-        beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
-        beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
-        _wrap_texts(ax.legend(entries.values(), entries, **beside), 32)  # letters per line
+    elif size is None:
+        _draw_legend_beside(ax, entries)
     else:
         _draw_outside_legend(figure, size, entries)
+
+
+def _draw_legend_beside(ax: Axes, entries: dict[str, Artist]) -> None:
+    """Draw a legend (label -> artist) at the right of axes that the user made."""
+    from matplotlib.transforms import ScaledTranslation
+
+    # Leave room for the labels "F=0.1" of the iso-F lines, which take 3.2 font sizes
+    gap = ScaledTranslation(3.2 * font_size() / 72, 0, ax.figure.figure.dpi_scale_trans)
+    beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
+    beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
+    _wrap_texts(ax.legend(entries.values(), entries, **beside), letters=32)
 
 
 def _draw_outside_legend(
@@ -359,19 +370,19 @@ def _draw_outside_legend(
     it is to the right of the axes, in a smaller font if it is too tall. In the look "screen", the
     figure also becomes wider; the other looks have a fixed width.
     """
-    look = _current_style.get().look
-    arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
-    arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
-    drawn_legend = _wrap_texts(figure.legend(**arguments))
-    width, height = size
+    (width, height), look = size, _current_style.get().look
+    is_below = look == "column"
+    place: Any = {"loc": "outside lower left" if is_below else "outside right upper"}
+    drawn_legend = _wrap_texts(figure.legend(entries.values(), entries, frameon=False, **place))
     available = 0.96 * height * figure.dpi  # height in pixels; 4 % is margin
     excess = drawn_legend.get_window_extent().height / available
-    if look != "column" and excess > 1:
+    if excess > 1 and not is_below:
         drawn_legend.remove()
-        smaller = (font_size() - 1) / excess  # legends have font size - 1, which scales the height
-        drawn_legend = _wrap_texts(figure.legend(**arguments, fontsize=smaller))
+        # The letters of a legend have one point less than others. Its height is proportional
+        place["fontsize"] = (font_size() - 1) / excess
+        drawn_legend = _wrap_texts(figure.legend(entries.values(), entries, frameon=False, **place))
     extent = drawn_legend.get_window_extent()  # pixels
-    if look == "column":
+    if is_below:
         figure.set_size_inches(width, height + extent.height / figure.dpi)
     elif look == "screen":
         # Keep the axes as large as without a legend: as wide as high, and 15 % to be safe
