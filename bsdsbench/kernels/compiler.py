@@ -7,7 +7,7 @@ uses numba's internals, so it is imported only if it is tested with the version 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -37,7 +37,7 @@ from numba.core.untyped_passes import (
 
 types: Any = numba_types
 _Type: TypeAlias = Any  # a type of numba
-_Dispatcher: TypeAlias = Any  # a function that numba compiles
+_Compile: TypeAlias = Callable[[tuple[_Type, ...], _Type], object]
 
 
 class KernelCode(JITCodeLibrary):
@@ -59,15 +59,16 @@ class KernelCode(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise the complete code of a kernel at LLVM's level 2, not 3.
+        """Optimise the code of a kernel, linked with all that it calls, at LLVM's level 2, not 3.
 
-        With llvmlite 0.45 or later, loops are not unrolled, straight-line code is not vectorised
-        (SLP), and loops are vectorised only if `vectorises` is True: all this takes long to compile
-        and makes most kernels no faster. Earlier versions offer no such choice.
+        numba calls this method. With llvmlite 0.45 or later, loops are not unrolled, straight-line
+        code is not vectorised (SLP), and loops are vectorised only if `vectorises` is True: all
+        this takes long to compile and makes most kernels no faster. Earlier versions offer no such
+        choice.
         """
         module = self._final_module
-        # Functions that were linked into the kernel can be replaced by equal ones from elsewhere
-        # (linkonce_odr). Make them internal: LLVM may then remove unused functions and arguments
+        # The linkage of called functions, linkonce_odr, lets others use them too. Make it internal
+        # to this module, so that LLVM may remove unused functions and arguments
         for function in module.functions:
             if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = binding.Linkage.internal
@@ -115,19 +116,23 @@ class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
     def run(self, state: StateDict) -> None:
-        """Compile a function with only those steps of numba's compiler that a kernel needs.
+        """Compile a function with only those steps (passes) of numba that a kernel needs.
+
+        This replaces `PassManager.run`, which also rewrites closures, array expressions and other
+        things that kernels lack.
 
         state: numba's record of the compilation. It holds the function and the types of its
             arguments, and receives what each step computes, at last the machine code.
         """
-        # From bytecode to numba's intermediate representation, with the arguments counted, the
-        # kernels with inline="always" inserted, and each variable assigned once (SSA)
-        steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
-        steps += [NopythonTypeInference, PreLowerStripPhis]  # types; SSA's phi nodes are removed
-        if state.flags.nrt:  # the function allocates memory
-            steps.append(IRLegalization)  # ends the lifetime of variables
+        # From bytecode to numba's intermediate representation
+        steps = [TranslateByteCode, FixupArgs, IRProcessing]
+        steps += [InlineInlinables]  # inserts the kernels with inline="always"
+        # Types. In SSA form each variable is assigned once, and so has one type. Where branches
+        # meet, a "phi" selects one of two variables; it becomes an assignment in each branch
+        steps += [ReconstructSSA, NopythonTypeInference, PreLowerStripPhis]
+        if state.flags.nrt:  # the function allocates memory: mark where variables are last used
+            steps.append(IRLegalization)
         steps += [NativeLowering, NoPythonBackend]  # to machine code by LLVM; makes the result
-        # numba's other steps rewrite closures, array expressions and so on, which kernels lack
         for step in steps:
             step().run_pass(state)
 
@@ -161,17 +166,19 @@ def _signature(
 
 @contextmanager
 def _compiling(code: type[KernelCode]) -> Iterator[None]:
-    """Patch numba in the `with` block, so that it compiles faster and keeps the code in `code`.
+    """Replace three parts of numba in the `with` block, so that it compiles faster.
 
-    `code` is the class of the objects that hold, link and optimise compiled code. The caller must
-    hold the lock of numba's compiler, so that no other function is compiled with these patches.
+    - the class of the object that holds and optimises the code of a function, by `code`
+    - the search for installed packages that extend numba, by nothing
+    - the method that finds the types of a call of a builtin function, such as `+`, by `_signature`,
+      which remembers them for the next call
+
+    The caller must hold the lock of numba's compiler, so that nothing else is compiled meanwhile.
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
     originals = codegen._library_class, entrypoints.init_all, function.get_call_type
-    codegen._library_class = code  # numba makes an object of this class for each function
-    entrypoints.init_all = lambda: None  # would search for installed packages that extend numba
-    # Finds the types of a builtin function's call, and remembers them for the next one
-    function.get_call_type = _signature
+    codegen._library_class, function.get_call_type = code, _signature
+    entrypoints.init_all = lambda: None
     try:
         yield
     finally:
@@ -198,24 +205,22 @@ def import_compiler() -> None:
         arraymath.ensure_blas = original
     finally:
         linalg.ensure_blas = original
-    # Register the functions: first the types that they return, then their code. numba would also
-    # search all installed packages for extensions; `_compiling` prevents that
+    # Register the functions: first the types that they return, then their code. `_compiling` keeps
+    # numba from searching all installed packages for extensions
     with _compiling(KernelCode):
         cpu_target.typing_context.refresh()
         cpu_target.target_context.refresh()
 
 
 def compile_as(
-    code: type[KernelCode], dispatcher: _Dispatcher, args: tuple[_Type, ...], return_type: _Type
+    code: type[KernelCode], compile_with_numba: _Compile, args: tuple[_Type, ...], returned: _Type
 ) -> object:
     """Compile a kernel for the argument types `args`, and return a CompileResult of numba.
 
     code: the class of the object that holds and optimises the code, for example `VectorisedCode`.
-    dispatcher: what numba's decorator made of the kernel.
-    return_type: the required return type, or None if numba infers it.
+    compile_with_numba: numba's method that compiles this kernel, given the types.
+    returned: the required return type, or None if numba infers it.
     """
-    import_compiler()
-    compiler = dispatcher._compiler
-    with _compiling(code):  # patches numba, so that it keeps the code in an object of this class
-        # The method of the class, because `compiler.compile` was replaced by this function
-        return type(compiler).compile(compiler, args, return_type)
+    import_compiler()  # what numba needs to compile, imported when it is first needed
+    with _compiling(code):
+        return compile_with_numba(args, returned)

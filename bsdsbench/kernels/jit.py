@@ -12,7 +12,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -58,10 +57,10 @@ class _KernelCache(FunctionCache):
     """
 
     allocates = True  # whether the kernel allocates memory, which needs numba's runtime
-    save_to_disk = FunctionCache.save_overload  # as numba's cache does
+    save_under_lock = FunctionCache.save_overload  # numba's method, which writes to the disk
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Do nothing when numba calls this: `_compile_once` has saved the kernel under its lock."""
+        """Do nothing when numba calls this: `_Compilation` has saved the kernel under its lock."""
 
     def load_overload(self, sig: object, target_context: object) -> object:
         """Return the compiled function for a signature, or None if it is not on disk."""
@@ -99,36 +98,53 @@ def _compiling_alone(path: Path) -> Iterator[None]:
         lock.release()  # does nothing if the lock was not acquired
 
 
-def _compile_once(dispatcher: Any, folder: Path) -> None:
-    """Patch a kernel so that one process compiles it, while the others wait and then load it.
+class _Compilation:
+    """The compilation of a kernel: what numba calls in place of `_compiler.compile`.
 
-    dispatcher: the object that numba's decorator made of the kernel. For argument types whose code
-        is not in its cache on disk, it calls its `_compiler.compile`, which is replaced here.
-    folder: the cache folder of compiled kernels, which also holds the lock files.
-
-    While a kernel is compiled under its lock, the kernels that it calls are compiled too, each
-    under its own lock. This cannot deadlock, because kernels never call each other in a cycle.
+    numba's decorator makes an object of the kernel, its dispatcher. At a call with argument types
+    that are new and whose code is not on disk, the dispatcher calls its `_compiler.compile`.
     """
-    function, compile_kernel = dispatcher.py_func, dispatcher._compiler.compile
-    path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
-    def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
-        """Load the kernel for some argument types if it is on disk, or compile and save it."""
-        # While another process holds the lock file `path`, wait: it may compile and save the kernel
-        with _compiling_alone(path):
+    def __init__(self, dispatcher: Any, code: type[KernelCode]) -> None:
+        """Take the dispatcher of a kernel, and the class that is to hold and optimise its code."""
+        self.dispatcher = dispatcher
+        self.code = code
+        self.compile_with_numba = dispatcher._compiler.compile  # before it is replaced
+
+    def compile(self, args: tuple[object, ...], return_type: object) -> Any:
+        """Compile the kernel for some argument types, faster than numba does."""
+        return compile_as(self.code, self.compile_with_numba, args, return_type)
+
+    def load_or_compile(self, args: tuple[object, ...], return_type: object) -> Any:
+        """Compile the kernel and save it on disk, or load it if another process did so first.
+
+        One process compiles it, under a lock file in the cache folder, while others wait. Then the
+        kernels that it calls are compiled too, each under its own lock. This cannot deadlock,
+        because kernels never call each other in a cycle.
+        """
+        dispatcher, function = self.dispatcher, self.dispatcher.py_func
+        lock_file = f"{function.__module__}.{function.__qualname__}.lock"
+        with _compiling_alone(Path(dispatcher._cache.cache_path).parent / lock_file):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
-            if loaded is None:  # not on disk
-                compiled = compile_kernel(args, return_type)
-                # Save it under the lock. (numba's own call to do so comes later, and does nothing)
-                dispatcher._cache.save_to_disk(args, compiled)
+            if loaded is None:
+                compiled = self.compile(args, return_type)
+                dispatcher._cache.save_under_lock(args, compiled)
                 return compiled
-            # As numba does for code that it has loaded itself, so that other kernels can call it
-            dispatcher.targetctx.insert_user_function(
-                loaded.entry_point, loaded.fndesc, [loaded.library]
-            )
-            return loaded
+        # Let other kernels call the loaded code, as numba does with code that it loads itself
+        library = [loaded.library]
+        dispatcher.targetctx.insert_user_function(loaded.entry_point, loaded.fndesc, library)
+        return loaded
 
-    dispatcher._compiler.compile = compile_or_load
+
+@contextmanager
+def _numba_cache(folder: Path | None) -> Iterator[None]:
+    """Let numba's decorators use `folder` for compiled code in the `with` block."""
+    user_folder = config.CACHE_DIR
+    config.CACHE_DIR = str(folder or "")
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = user_folder
 
 
 def kernel(function: Kernel | None = None, vectorise: bool = False, **options: object) -> Kernel:
@@ -147,36 +163,28 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     """
     if function is None:  # used as @kernel(option=...)
         return lambda decorated: kernel(decorated, vectorise, **options)
-    allocates, is_inner = bool(options.get("_nrt", True)), "no_cpython_wrapper" in options
-    folder = None if is_inner else _cache_folder  # inner functions are not cached
-    user_folder = config.CACHE_DIR
-    try:  # numba reads the folder when a function is decorated
-        config.CACHE_DIR = str(_cache_folder or "")
+    is_inner = "no_cpython_wrapper" in options
+    is_cached = _cache_folder is not None and not is_inner
+    with _numba_cache(_cache_folder):
         if not IS_TESTED:  # this version of numba is not known to work with compiler.py
             inline = options.get("inline", "never")
-            return njit(function, nogil=True, cache=folder is not None, inline=inline)
+            return njit(function, nogil=True, cache=is_cached, inline=inline)
         # Compile with fewer of numba's steps, and without a wrapper for calls from C
         options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
         compiled = njit(function, **options)
         if config.DISABLE_JIT:
             return compiled
-        # The class whose objects link and optimise the code. (Code that allocates memory is never
-        # vectorised, nor an inner function)
-        code = KernelCode
-        if allocates:
-            code = AllocatingCode
-        elif is_inner:
-            code = InnerCode
-        elif vectorise:
-            code = VectorisedCode
-        compiled._compiler.compile = partial(compile_as, code, compiled)
-        if folder is not None:
+        # The class whose objects link and optimise the code of the kernel
+        allocates = bool(options.get("_nrt", True))
+        code = InnerCode if is_inner else VectorisedCode if vectorise else KernelCode
+        code = AllocatingCode if allocates else code  # linked with numba's runtime
+        compilation = _Compilation(compiled, code)
+        compiled._compiler.compile = compilation.compile
+        if is_cached:
             compiled._cache = _KernelCache(function)  # loads code from disk faster than numba's
             compiled._cache.allocates = allocates
-            _compile_once(compiled, folder)  # one process compiles it, others wait and load it
+            compiled._compiler.compile = compilation.load_or_compile
         return compiled
-    finally:
-        config.CACHE_DIR = user_folder
 
 
 def inner(function: Kernel, **options: object) -> Kernel:
