@@ -6,12 +6,13 @@ that for the threshold reached. Vertices are the annotated pixels of all annotat
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, MapChanges
-from bsdsbench.kernels.bits import count_set_bits, unpack
+from bsdsbench.kernels.bits import count_set_bits, pack, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import matching
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths
@@ -105,8 +106,6 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
         missed pixel may have a near false pixel, from `prepare_surroundings`.
     """
     n_steps = changes.start.size - 1  # one for each threshold
-    words = (n_steps + 63) // 64
-    gt_pixel = truth.vertices.pixel  # flat indices of the annotated pixels, annotator by annotator
     # From the lowest threshold to the highest, if this is likely to be faster
     backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
     predicted = matching.steps_within_reach(changes, truth, lowest_first=backwards)
@@ -115,25 +114,35 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     # pixels, and `matched_gt` their number at each threshold
     pred, gt_bits, matched_gt = matching.match_all(predicted, truth)
 
-    # Fill `false_bits`, at first with the thresholds at which each predicted pixel is on, in row
-    # row_of[y, x] for pixel (y, x); and `n_within`, the number of pixels on within r and within 2r
-    row_of = np.full(truth.shape, -1, np.int32)
-    most_pixels = np.count_nonzero(changes.added)  # a pixel may enter the map several times
-    false_bits = np.zeros((most_pixels, words), np.uint64)
-    n_within = np.zeros((2, n_steps), np.int64)
-    near = unpack(np.concatenate([truth.near, surroundings.near]), truth.shape[1])
-    within = near.reshape(2, -1)  # bool (2, H * W): the pixels within r, and those within 2r
-    _record_active_steps(changes, within, backwards, row_of.ravel(), false_bits, n_within)
-    # Remove the thresholds at which a predicted pixel is matched from `false_bits`. Fill
-    # `near_bits`, the thresholds at which a missed pixel has a false pixel in the disk of radius
-    # 2r; none for pixels that are matched at the lowest threshold
+    # Number the pixels that are ever on: each has a row of bits
+    is_ever_on = np.zeros(math.prod(truth.shape), np.bool_)
+    is_ever_on[changes.pixel] = True
+    n_rows = np.count_nonzero(is_ever_on)
+    row_of = np.full(is_ever_on.size, -1, np.int32)
+    row_of[is_ever_on] = np.arange(n_rows)
+    # Set the bits of the thresholds at which a pixel is on. A pixel that enters or leaves keeps its
+    # new state until its next change, so each change flips the bit of its step and all later ones
+    from_step = ~np.tri(n_steps, k=-1, dtype=np.bool_)  # [s, t]: whether t is s or later
+    from_step_bits = pack(from_step[:, ::-1] if backwards else from_step)
+    false_bits = np.zeros((n_rows, from_step_bits.shape[1]), np.uint64)
+    _flip_from_step(changes.start, row_of[changes.pixel], from_step_bits, false_bits)
+    false_bits[row_of[pred.pixel]] ^= pred.matched_bits  # without those at which it is matched
+
+    # Set the bits of the thresholds at which a missed pixel has a false pixel within 2r, for those
+    # pixels that are not matched at the lowest threshold
     lowest = 0 if backwards else n_steps - 1  # the bit of the lowest threshold
-    near_bits = np.zeros_like(gt_bits)
-    disk = surroundings.half  # the half width of each row of the disk
-    _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, false_bits, disk, near_bits)
     lowest_bit = gt_bits[:, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1)
+    missed = np.flatnonzero(lowest_bit == 0)
+    near_bits = np.zeros_like(gt_bits)
+    missed_pixel = truth.vertices.pixel[missed].astype(np.int64)  # flat indices
+    false_nearby = np.zeros((missed.size, gt_bits.shape[1]), np.uint64)
+    _unite_in_disk(
+        missed_pixel, surroundings.half, row_of.reshape(truth.shape), false_bits, false_nearby
+    )
+    near_bits[missed] = false_nearby & ~gt_bits[missed]
+    regions, cols = (truth.near, surroundings.near), truth.shape[1]  # within r, and within 2r
     return PixelSteps(
-        row_of=row_of,
+        row_of=row_of.reshape(truth.shape),
         false=false_bits,
         matched=pred.matched_bits,
         matched_pixel=pred.pixel,
@@ -141,9 +150,21 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
         near_false=near_bits,
         is_matched_at_lowest=lowest_bit == 1,
         matched_gt=matched_gt,
-        n_within=n_within,
+        n_within=np.stack([_count_within(changes, unpack(near, cols)) for near in regions]),
         backwards=backwards,
     )
+
+
+def _count_within(changes: MapChanges, region: Bool) -> I8:
+    """Count the pixels of a map that lie in a region (H, W), after each of n steps, (n,).
+
+    changes: the pixels that enter or leave the map at each step. It is empty at first.
+    """
+    # Sum 1 for each pixel that enters, and -1 for each one that leaves; 0 outside the region
+    sign = 2 * changes.added.view(np.int8) - 1
+    n_before = np.zeros(sign.size + 1, np.int32)  # each change, and after the last
+    np.cumsum(region.view(np.int8).ravel().take(changes.pixel) * sign, out=n_before[1:])
+    return n_before[changes.start[1:]].astype(np.int64)
 
 
 def classify_steps(
@@ -195,85 +216,41 @@ def classify_steps(
 
 
 @kernel(_nrt=False)
-def _record_active_steps(changes, within, backwards, row_of, bits, n_within):
-    """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
+def _flip_from_step(start, row, from_step_bits, bits):
+    """Flip the bits of each pixel that changes, from the step of the change on.
 
-    changes (start, pixel, added): the changes of the predicted map, which is empty at first, at
-        each of n steps (thresholds). Change c is of step s if start[s] <= c < start[s + 1]. Pixel
-        pixel[c], a flat index, then enters the map (added[c] is True) or leaves it.
-    within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
-    backwards: if True, step s is bit n - 1 - s of `bits`, as in a matching that begins at the
-        lowest threshold; otherwise bit s. Bit b of a row is bit b & 63 of word b >> 6.
+    With 4 steps, a pixel that enters a map at step 1 and leaves it at step 3 gets, from step 0 on,
+    the bits 0111 and then 0110: the steps at which it is on.
 
-    These arrays are filled in place:
-
-    row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
-    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
-    n_within int64 (2, n): 0 on entry; receives the number of pixels that are on in each region
-        after each step, in the order of the changes.
+    start int64 (n + 1,): step s has the changes start[s] : start[s + 1].
+    row (changes,): the row of `bits` that belongs to the changed pixel.
+    from_step_bits uint64 (n, words): row s has the bits of step s and of all later steps.
+    bits uint64 (pixels, words): 0 on entry; changed in place.
     """
-    start, pixel, added = changes
-    n_steps, all_bits = start.size - 1, ~np.uint64(0)
-    n_rows = 0  # rows of `bits` in use
-    for step in range(n_steps):
-        if step > 0:
-            n_within[0, step], n_within[1, step] = n_within[0, step - 1], n_within[1, step - 1]
+    for step in range(start.size - 1):
         for change in range(start[step], start[step + 1]):
-            p = pixel[change]
-            for k in range(2):
-                if within[k, p]:
-                    n_within[k, step] += 1 if added[change] else -1
-            if row_of[p] < 0:
-                row_of[p] = n_rows
-                n_rows += 1
-            row = row_of[p]
-            # A pixel keeps its new state until its next change: flip this step and all later ones.
-            # On at step 1 and off at step 3 gives, from step 0 on, 01111.. and then 01100..
-            # The flipped bits are those from `limit` on or, if backwards, those below `limit`: of 5
-            # steps, step 1 and the later ones are the bits 3, 2, 1 and 0, below 4
-            limit = n_steps - step if backwards else step
             for word in range(bits.shape[1]):
-                n_below = min(max(limit - 64 * word, 0), 64)  # bits of this word below `limit`
-                # A shift by 64, the size of a word, is undefined
-                from_limit = all_bits << np.uint64(n_below) if n_below < 64 else np.uint64(0)
-                bits[row, word] ^= ~from_limit if backwards else from_limit
+                bits[row[change], word] ^= from_step_bits[step, word]
 
 
 @kernel(_nrt=False)
-def _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, bits, half, near_bits):
-    """Record the steps at which a missed pixel has a false pixel in the disk around it.
+def _unite_in_disk(pixel, half, row_of, bits, united):
+    """Unite, for each of some pixels, the bits of all pixels in the disk around it.
 
-    A missed pixel is an unmatched ground-truth pixel. A false pixel is a predicted pixel that is
-    on, and matched with no annotator. Step s is bit s & 63 of word s >> 6.
-
-    gt_pixel uint64 (vertices,): flat index of the pixel of each ground-truth vertex.
-    gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
-    lowest: index of the step with the lowest threshold. Vertices matched at it are skipped.
-    pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
-        pred.matched_bits[i] has the steps at which it is matched.
-    row_of int32 (H, W): the row of each pixel in `bits`, or -1 if the pixel is never on.
-    bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
-        matched are removed in place, which leaves the steps at which it is false.
+    pixel int64 (pixels,): the flat indices of the pixels.
     half int32 (2 R + 1,): the half width of each row of the disk, which reaches from -half to half.
-    near_bits uint64 (vertices, words): 0 on entry; receives the steps for each ground-truth vertex.
+    row_of int32 (H, W): the row of each pixel in `bits`, or -1 if it has no bits.
+    bits uint64 (rows, words).
+    united uint64 (pixels, words): 0 on entry; receives the united bits.
     """
     rows, cols = row_of.shape
-    reach, words = half.size // 2, bits.shape[1]
-    for i in range(pred.pixel.size):
-        row, col = divmod(np.int64(pred.pixel[i]), cols)
-        for word in range(words):  # a matched pixel is on, so XOR removes these steps
-            bits[row_of[row, col], word] ^= pred.matched_bits[i, word]
-    for i in range(gt_pixel.size):
-        if gt_bits[i, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1):
-            continue
-        # Unite the steps of all false pixels in the disk, then remove those of a match
-        row, col = divmod(np.int64(gt_pixel[i]), cols)
+    reach = half.size // 2
+    for i in range(pixel.size):
+        row, col = divmod(pixel[i], cols)
         for y in range(max(row - reach, 0), min(row + reach + 1, rows)):
             width = half[y - row + reach]
             for x in range(max(col - width, 0), min(col + width + 1, cols)):
                 j = row_of[y, x]
                 if j >= 0:
-                    for word in range(words):
-                        near_bits[i, word] |= bits[j, word]
-        for word in range(words):
-            near_bits[i, word] &= ~gt_bits[i, word]
+                    for word in range(bits.shape[1]):
+                        united[i, word] |= bits[j, word]
