@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ones, pack
+from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import kernel
+
+_LAST_BIT = np.uint64(63)
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
@@ -41,16 +43,15 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
-    around it has one label, that is, if each 2 x 2 window in it has one. The upper left pixels of
-    windows with one label are marked, and the marks eroded with a square of side 2 width, which
-    begins `width` rows above and columns to the left of the pixel.
+    around it has one label, that is, if each 2 x 2 window in it has one. For width 1, these are
+    four windows, whose upper left pixels are the upper left 2 x 2 pixels of the square.
     """
     width = min(width, max(gt.shape))  # further erosions would change nothing
     rows, cols = gt.shape
-    uniform = np.zeros((2, rows, cols), np.bool_)
+    uniform = np.zeros((2, rows, cols), np.bool_)  # the upper left pixels of windows with one label
     _find_uniform(pred, uniform[0])
     _find_uniform(gt, uniform[1])
-    bits = pack(uniform.reshape(2 * rows, cols))  # the marks of gt below those of pred
+    bits = pack(uniform.reshape(2 * rows, cols))  # those of gt below those of pred
     inside = _erode_maps(bits, side=2 * width, to_corner=width)
     counts = np.zeros((n, 3), np.int64)
     _count_labels(pred, gt, inside, counts)
@@ -60,16 +61,20 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 def _erode_maps(bits: U8, side: int, to_corner: int) -> U8:
     """Erode two bit-packed maps by a square with sides of `side` pixels.
 
-    bits (2 H, words): the two maps, one below the other, packed by `pack`.
-    to_corner: the square's upper left pixel is this many rows above and columns to the left of the
-        pixel that is tested.
+    bits (2 H, words): the two maps, one below the other, packed by `pack`. Pixels beyond a map are
+        off.
+    to_corner: the square begins this many rows above and columns to the left of the pixel that is
+        tested: (side - 1) / 2 if the pixel is in its middle.
 
-    Returns an array like `bits`. A pixel is on if the whole square around it is on.
+    Returns an array like `bits`. A pixel is on if the whole square is on.
     """
     eroded = np.empty_like(bits)
-    # A row between empty words, so that shifts by the width of the square read no other row
-    row = np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
-    _write_eroded(bits, side, to_corner, row, eroded)
+    rows, words = bits.shape
+    # A row between empty words, so that shifts by the side of the square read no other row
+    padded_row = np.zeros(words + 2 * (side // 64 + 2), np.uint64)
+    _erode_rows(bits, side, to_corner, padded_row, eroded)
+    for one_map in (eroded[: rows // 2], eroded[rows // 2 :]):
+        _erode_columns(one_map, side, to_corner)
     return eroded
 
 
@@ -87,50 +92,65 @@ def _find_uniform(labels, uniform):
 
 
 @kernel(vectorise=True, _nrt=False)
-def _write_eroded(bits, side, to_corner, row, eroded):
-    """Erode two bit-packed maps by a square: mark each pixel around which the whole square is on.
+def _erode_rows(bits, side, to_corner, padded_row, eroded):
+    """Erode each row of a bit map by a run of `side` pixels: mark the pixels in runs that are on.
 
-    bits, eroded uint64 (2 H, words): the two maps, one below the other, before and after erosion. A
-        word has 64 pixels of a row, bit 0 the leftmost.
-    side: the side of the square in pixels.
-    to_corner: the square begins this many rows above and columns to the left of the pixel.
-    row uint64: work space for a row of bits, with side // 64 + 2 empty words on both sides.
+    The row 0111100, for side 3, becomes 0111000 (two pixels are on, from here to the right), then
+    0110000 (three are on) and, for to_corner 1, 0011000 (the middle pixels of these runs). Each
+    step takes the AND of two shorter runs, so that about log2(side) steps are needed.
 
-    Rows are eroded first, then the columns of each map. Runs of `side` pixels that are on are found
-    in about log2(side) steps. If each bit tells that a run of n pixels begins there, an AND with a
-    copy shifted by n pixels tells the same of runs of 2 n pixels. Pixels beyond a map are off.
+    bits, eroded uint64 (rows, words): the map before and after erosion. A word has 64 pixels of a
+        row, bit 0 the leftmost.
+    to_corner: the run begins this many pixels to the left of the marked pixel.
+    padded_row uint64: work space for a row, with side // 64 + 2 empty words on both sides.
     """
-    rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
-    before = (row.size - words) >> 1  # number of empty words on the left of `row`
-    for r in range(2 * rows):
+    row, words = padded_row, bits.shape[1]
+    before = (row.size - words) >> 1  # number of empty words on the left
+    for r in range(bits.shape[0]):
         for k in range(row.size):
             row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
         run = 1  # a set bit means that this many pixels, from it to the right, are on
         while run < side:
-            step = run if 2 * run < side else side - run
-            # AND each word with the 64 bits that begin `step` bits later: the high bits of one word
-            # and the low bits of the next. The next word is shifted twice, because a shift by
-            # 64 - low is undefined for low = 0
-            ahead, low = step >> 6, np.uint64(step & 63)
+            step = min(run, side - run)  # the second run begins this many pixels later
             for k in range(before, before + words):
-                row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
+                row[k] &= _bits_from(row, k + (step >> 6), np.uint64(step & 63))
             run += step
-        # Move the first pixel of each run `to_corner` pixels to the right, to the tested pixel: bit
-        # 0 is read from pixel -to_corner. Pixel -70, for example, is bit 58 of word -2
-        first, low = before + (-to_corner >> 6), np.uint64(-to_corner & 63)
+        # Move the marks from the first pixel of each run to the right: bit 0 is read from bit
+        # -to_corner. Bit -70, for example, is bit 58 of word -2
+        first, bit = before + (-to_corner >> 6), np.uint64(-to_corner & 63)
         for k in range(words):
-            eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
-    for top in range(0, 2 * rows, rows):  # the columns of each map, in the same way
-        end, run = top + rows, 1
-        while run < side:
-            step = run if 2 * run < side else side - run
-            for r in range(top, end):
-                for k in range(words):
-                    eroded[r, k] &= eroded[r + step, k] if r + step < end else np.uint64(0)
-            run += step
-        for r in range(end - 1, top - 1, -1):  # move each run `to_corner` pixels down
+            eroded[r, k] = _bits_from(row, first + k, bit)
+
+
+@kernel(inline="always", _nrt=False)
+def _bits_from(row, word, bit):
+    """Return the 64 bits of a row of words that begin at a bit (0 .. 63) of a word.
+
+    They are the high bits of this word and the low bits of the next one. That one is shifted twice,
+    because a shift by 64 - bit is undefined for bit 0.
+    """
+    return row[word] >> bit | row[word + 1] << ONE << (_LAST_BIT - bit)
+
+
+@kernel(vectorise=True, _nrt=False)
+def _erode_columns(eroded, side, to_corner):
+    """Erode each column of a bit map by a run of `side` pixels, in place; see `_erode_rows`.
+
+    eroded uint64 (rows, words): the map. Pixels below it and above it are off.
+    to_corner: the run begins this many pixels above the marked pixel.
+    """
+    rows, words = eroded.shape
+    run = 1  # a set bit means that this many pixels, from it downwards, are on
+    while run < side:
+        step = min(run, side - run)
+        for r in range(rows):
             for k in range(words):
-                eroded[r, k] = eroded[r - to_corner, k] if r - to_corner >= top else np.uint64(0)
+                eroded[r, k] &= eroded[r + step, k] if r + step < rows else np.uint64(0)
+        run += step
+    # Move the marks from the first pixel of each run down, the last row first
+    for r in range(rows - 1, -1, -1):
+        for k in range(words):
+            eroded[r, k] = eroded[r - to_corner, k] if r - to_corner >= 0 else np.uint64(0)
 
 
 @kernel(vectorise=True, _nrt=False)
