@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I8, U8, Bool, MapChanges
-from bsdsbench.kernels.bits import ONE, ones
+from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
@@ -71,7 +71,7 @@ def thinning_changes(
     levels (H, W): the number of thresholds that each pixel reaches, from `thresholding.levels`. A
         pixel is on at threshold i (in ascending order) if its level exceeds i.
     n: number of thresholds.
-    do_thin: if False, the maps are not thinned; pixels then only enter, and `near` is ignored.
+    do_thin: if False, the maps are not thinned, all changes are returned, and pixels only enter.
     near (H, words): the pixels whose changes are needed (near the ground truth), as bits from
         `bits.pack`. Changes of other pixels are left out, but `size` counts all pixels. By default
         all changes are returned.
@@ -83,8 +83,8 @@ def thinning_changes(
     levels = np.ascontiguousarray(levels, np.int16)
     is_on = levels > 0  # at any threshold
     flat = np.flatnonzero(is_on)
-    # The step at which each of these pixels is switched on (before thinning), and the pixels in the
-    # order of the steps: step k has switched_on[start[k] : start[k + 1]]
+    # A pixel of level 3 is on at the 3 lowest thresholds (before thinning) or from step n - 3 on.
+    # Sort the pixels by step: step k switches on switched_on[start[k] : start[k + 1]]
     step = n - levels.ravel()[flat]
     start = np.concatenate([[0], np.cumsum(np.bincount(step, minlength=n))])
     switched_on = flat[np.argsort(step, kind="stable")].astype(np.int32)
@@ -92,14 +92,15 @@ def thinning_changes(
         added = np.ones(flat.size, np.bool_)
         return SizedChanges(MapChanges(start, switched_on, added), start[1:])
     change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
-    # A guess, plus the 64 pixels of a word, for which the kernel always needs room
+    # The number of changes is not known. Guess it, with room for 64 more, the pixels of a word
     capacity = _CHANGES_PER_PIXEL * flat.size + 64
     while True:
         pixel, added = np.empty(capacity, np.int32), np.empty(capacity, np.bool_)
         work = _new_workspace(is_on, near)  # the maps as bits
+        # Fills the other arrays, and returns False if `pixel` and `added` are too short
         if _find_changes(switched_on, start, work, change_start, size, pixel, added):
             break
-        capacity *= 2  # the arrays were too short: start again
+        capacity *= 2
     n_changes = change_start[n]
     return SizedChanges(MapChanges(change_start, pixel[:n_changes], added[:n_changes]), size)
 
@@ -126,45 +127,36 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
 
     The maps are the one before thinning (`unthinned`), the thinned one at this threshold (`now`)
     and the last (`before`), the pixels to delete, and `near`. All but `near` are empty at first.
-    They cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels of
-    a row, bit 0 the leftmost. Words that lie below each other form a column, which is contiguous in
-    memory and divided into tiles of 64 words (TILE_ROWS), so of 64 x 64 pixels. A frame of one
-    empty tile surrounds the box: its first pixel is in column 1, row 64.
+    They cover the bounding box of the pixels that are on at any threshold.
+
+    A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
+    column, which is contiguous in memory and divided into tiles of 64 words (TILE_ROWS), so of
+    64 x 64 pixels. A frame of empty tiles surrounds the box. A box of 100 x 100 pixels, for
+    example, has 2 x 2 tiles, so the maps have 4 columns of 4 tiles, and the first pixel of the box
+    is bit 0 of word 64 in column 1.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
     row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
-    top, left = int(row_on[0]), int(col_on[0])  # the first pixel of the box
-    rows, cols = int(row_on[-1]) + 1 - top, int(col_on[-1]) + 1 - left
-    words = (cols + 63) // 64  # of a row of the box
-    columns = words + 2  # of words, with one of the frame at each side
-    tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
-    maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
-    unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
-    # A view of `near_map` without the frame, (rows, words), which is filled
-    near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T
-    if near.size == 0:
-        near_box[:] = ~np.uint64(0)
-    else:
-        # Words of the box begin at its left column, words of the image at column 0. So a word of
-        # the box consists of the high bits of one word of the image and the low bits of the next.
-        # For left = 70, these are the bits 6 .. 63 of word 1, shifted by 6, and the bits 0 .. 5 of
-        # word 2, shifted by 64 - 6: by 1 and by 63 - 6, because a shift by 64 is undefined
-        near_rows, first, shift = near[top : top + rows], left // 64, np.uint64(left % 64)
-        near_box[:] = near_rows[:, first : first + words] >> shift
-        next_words = near_rows[:, first + 1 : first + 1 + words]  # the last word may have no next
-        near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
+    box = np.s_[row_on[0] : row_on[-1] + 1, col_on[0] : col_on[-1] + 1]
+    near_in_box = unpack(near, is_on.shape[1])[box] if near.size else np.ones_like(is_on[box])
+    near_bits = pack(near_in_box)
+    rows, words = near_bits.shape
+    columns, tiles_per_column = words + 2, (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     n_tiles = columns * tiles_per_column
+    maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
+    maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows] = near_bits.T
+    unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
     return _Workspace(
-        corner=top * is_on.shape[1] + left,
+        corner=int(row_on[0] * is_on.shape[1] + col_on[0]),  # flat index of the box's first pixel
         image_cols=is_on.shape[1],
         unthinned=unthinned,
         now=now,
         before=before,
         deleted=deleted,
         near=near_map,
-        is_occupied=np.zeros(n_tiles, np.bool_),
+        is_occupied=np.zeros(n_tiles, np.bool_),  # tiles with a pixel in `unthinned`
         last_test=np.zeros(n_tiles, np.int64),  # until when each tile is tested, see `_thin_tiles`
         changed=np.zeros(n_tiles, np.int64),  # list of the tiles in which pixels are deleted
         tiles_per_column=tiles_per_column,
@@ -231,7 +223,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     return True
 
 
-@kernel(inline="always", _nrt=False)  # if not inlined, its slices would need reference counts
+@kernel(inline="always", _nrt=False)  # not `inner`, which may not slice arrays
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
@@ -257,8 +249,8 @@ def mark_deletable(now, deleted, first, stride, second):
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    For speed, the conditions are not evaluated one by one: three cases list the neighbourhoods that
-    meet them all. Tests compare them with the conditions for all 256 neighbourhoods.
+    For speed, the conditions are not evaluated one by one: three formulas list the neighbourhoods
+    that meet them all. A test compares them with the conditions for all 256 neighbourhoods.
     """
     any_deleted = np.uint64(0)
     # The words of the tile and of the tiles beside it, with one word above and one below. A shift
@@ -277,18 +269,13 @@ def mark_deletable(now, deleted, first, stride, second):
         x6 = x7 << ONE | west[r + 2] >> _LAST_BIT
         if second:  # a rotation by 180 degrees turns G3' into G3, and leaves G1 and G2 unchanged
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
-        # 1. x2 and x3 are off, so n2 is at most 3. Either x5 is on and x1 off: then G1 needs x7, or
-        # x8 off, and G2 needs x7, or both x4 and x6. Or else x7 and x8 are on: then G1 forbids x4
-        # without x5, and G2 needs x1 or x6 too. All others fail G1 or G2. (By G3, x1 needs x8)
+        # G1, G2 and G3 need one of three: x2 and x3 are off; x3 and x5 are on, and x1 is off; or
+        # only x2, x3 and x4 are on. Further neighbours must be as follows
         west_only = x5 & ~x1
         with_78 = x7 & x8 & (x1 & ~(x4 & ~x5) | x6 & ~(x1 | x4 | x5))
         without_23 = ~(x2 | x3) & (with_78 | west_only & (x7 | x4 & x6 & ~x8))
-        # 2. x3 is on, so x1 is off by G3, and i = 1 is the one of G1. If x5 is on, G1 forbids x8
-        # without x7, and G2 forbids x2, x7 and x8 together (n1 = n2 = 4). If x5 is off, G1 leaves
-        # only x2 and x4, and G2 needs both
         with_35 = x3 & west_only & ~(x8 & ~(x7 & ~x2))
         just_234 = x2 & x3 & x4 & ~(x1 | x5 | x6 | x7 | x8)
-        # 3. x2 is on and x3 off: G3 and G1 leave no further neighbour, so G2 fails
         out[r] = p & (without_23 | with_35 | just_234)
         any_deleted |= out[r]
     return any_deleted != 0
@@ -298,15 +285,16 @@ def mark_deletable(now, deleted, first, stride, second):
 def _thin_tiles(work, now):
     """Thin the bit map `work.unthinned` to convergence, by tiles of 64 x 64 pixels.
 
-    Subiterations of two kinds alternate until neither deletes a pixel. They are numbered from 0:
-    even ones are of the first kind. A tile is tested until both kinds have deleted no pixel in it
-    and next to its border; tiles without pixels are skipped.
+    Subiterations of two kinds (of the algorithm of Guo and Hall) alternate until neither deletes a
+    pixel. They are numbered from 0: even ones are of the first kind. A tile is tested until both
+    kinds have deleted no pixel in it and next to its border; tiles without pixels are skipped.
 
     work: a _Workspace. `work.last_test` becomes the last subiteration in which each tile must be
         tested: 1 at first, and s + 2 after a deletion in subiteration s, so that both kinds follow.
-        (Tiles of the empty frame get a number too, which is not used.)
     now uint64 (words,): receives the thinned map. Tile q has the words q TILE_ROWS to (q + 1)
-        TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns.
+        TILE_ROWS - 1, each with 64 pixels of a row. Tiles are numbered down the columns, so tile
+        q + 1 is below q, and q + tiles_per_column to its right. A frame of empty tiles surrounds
+        those with pixels, so that all of these have neighbours.
     """
     deleted, last_test, changed = work.deleted, work.last_test, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
@@ -315,13 +303,14 @@ def _thin_tiles(work, now):
         if work.is_occupied[q]:
             for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
                 now[word] = work.unthinned[word]
-    subiteration, last = 0, 1
+    subiteration, last = 0, 1  # the latter is the last subiteration of any tile
     while subiteration <= last:
         # Mark the pixels to delete in all tiles, before any pixel is deleted
         n_changed = 0
         for q in range(last_test.size):
             if not work.is_occupied[q] or last_test[q] < subiteration:
                 continue
+            # Writes the pixels to `deleted`
             if mark_deletable(now, deleted, q * TILE_ROWS, stride, subiteration & 1):
                 changed[n_changed] = q
                 n_changed += 1
@@ -333,7 +322,8 @@ def _thin_tiles(work, now):
                 columns |= deleted[word]
             # Test this tile, and those at whose border it changed, in two more subiterations
             last = subiteration + 1
-            north = np.int64(deleted[q * TILE_ROWS] != 0)  # 1 if a pixel of the top row is deleted
+            # 1 if a pixel is deleted in the tile's top row, bottom row, first and last column
+            north = np.int64(deleted[q * TILE_ROWS] != 0)
             south = np.int64(deleted[(q + 1) * TILE_ROWS - 1] != 0)
             west, east = np.int64(columns & ONE), np.int64(columns >> _LAST_BIT)
             for column in range(-west, east + 1):

@@ -174,10 +174,11 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     """Write the squared distances from outline points to the nearest points of another outline.
 
-    The rows around each point (site) of a label in a are searched outwards, each row above and
-    below at a time (a row offset). A distance transform of the box around the label would cost
-    about as much as two row offsets (_PATIENCE) for each pixel of the box. If the searches have
-    cost more, the label's remaining points are left to the caller.
+    From each point (site) of a label in a, the rows r, r - 1 and r + 1, r - 2 and r + 2, ... are
+    searched for the nearest site of b (`_search_rows`). A row offset, the distance in rows, counts
+    as one visit. When a label's visits exceed twice (_PATIENCE) the number of pixels in the box
+    around its sites, a distance transform of the box would be faster: the label's remaining sites
+    are left to the caller.
 
     a, b: (start, rows, cols) of the sites of n labels in two maps. Label k has the sites start[k] :
         start[k + 1], in raster order.
@@ -195,8 +196,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:  # no sites: distances stay infinite
             continue
-        low, high = b_rows[b_first], b_rows[b_end - 1]  # the first and the last row with a site
-        # The sites of row low + r are row_start[r] : row_start[r + 1], none if these are equal
+        low, high = b_rows[b_first], b_rows[b_end - 1]  # the first and the last row with a b site
+        # The sites of row low + r are row_start[r] : row_start[r + 1], none if these are equal. If
+        # the sites 0, 1 and 2 are in the rows 4, 4 and 6, for example, it is [0, 2, 2, 3]
         r = 0
         for i in range(b_first, b_end):
             while r <= b_rows[i] - low:
@@ -214,13 +216,12 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
         for i in range(b_first, b_end):
             left = b_cols[i] if b_cols[i] < left else left
             right = b_cols[i] if b_cols[i] > right else right
-        # Row offsets that may still be visited before the distance transform is faster
-        patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
-        while site < a_end and patience >= 0:
-            distance[site], n_offsets = _search_rows(
+        visits_left = _PATIENCE * (bottom - top + 1) * (right - left + 1)
+        while site < a_end and visits_left >= 0:
+            distance[site], n_visits = _search_rows(
                 a_rows[site], a_cols[site], b_cols, row_start, low, high, row_step, col_step
             )
-            patience -= n_offsets
+            visits_left -= n_visits
             site += 1
         searched_end[k] = site
 

@@ -68,9 +68,9 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 
     pred, gt (N,): the maps, of any integer dtype.
 
-    The pairs are kept in a hash table with open addressing, of two slots for each pair that there
-    is room for. When there is no more room, the known pairs are inserted into a larger table as if
-    they were pixels, in order. Pixels are converted to int64 in blocks that fit the CPU's cache.
+    The pairs are found by a hash table with two slots for each pair that there is room for. When
+    there is no more room, the known pairs are inserted into a larger table as if they were pixels,
+    in order. Pixels are converted to int64 in blocks that fit the CPU's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     # Room for 512 pairs, one per column: the value in pred, the value in gt, the number of pixels
@@ -103,29 +103,23 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     n: number of pairs known on entry.
     pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
         pixels of pair k.
-    slots int32 (a power of two,): the hash table: the index of a pair, or -1.
+    slots int32 (2 capacity,): a hash table with open addressing: the index of a pair, or -1. A pair
+        is in the slot of its hash (`_slot_of`) or, if others are there, in the next free slot.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
 
     Returns the number of known pairs, and the number of counted pixels. The latter is N, or the
     index of the first pixel of a new pair for which `pairs` has no room.
     """
-    p = 0
-    one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)  # low: the lower 32 bits
-    last = np.uint64(slots.size - 1)  # an AND with it is the remainder by the number of slots
+    p, one, last_slot = 0, np.uint64(1), np.uint64(slots.size - 1)
     while p < pred.size:
         a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        # Hash the pair, by multiplications with large odd numbers, and probe from its slot on. The
-        # 64 bits of a value are folded to 32 first, because without numba, numpy would warn if a
-        # product overflowed. The slot is taken from bit 20 on, as low bits depend on few of the key
-        key, second = np.uint64(a), np.uint64(b)
-        key = ((key ^ (key >> half)) & low) * np.uint64(0x9E3779B9)
-        key = (key ^ (key >> half) ^ second ^ (second >> half)) & low
-        slot = ((key * np.uint64(0xD6E8FEB9)) >> np.uint64(20)) & last
+        # Find the index k of the pair; it is -1 if a free slot comes first
+        slot = _slot_of(a, b, last_slot)
         k = np.int64(slots[slot])
         while k >= 0 and (pairs[0, k] != a or pairs[1, k] != b):
-            slot = (slot + one) & last
+            slot = (slot + one) & last_slot  # after the last slot, the first follows
             k = np.int64(slots[slot])
         if k < 0:  # a new pair
             if n == pairs.shape[1]:
@@ -138,6 +132,21 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
         for q in range(first, p):
             pair_of_pixel[q] = k
     return n, p
+
+
+@kernel(inline="always", _nrt=False)
+def _slot_of(a, b, last_slot):
+    """Hash a pair of int64 values to a slot, 0 .. last_slot (a power of two minus 1).
+
+    The 64 bits of each value are folded to 32, so that no product with the odd 32-bit constants
+    overflows; without numba, numpy would warn. The slot is taken from bit 20 of the last product
+    on, because the lowest bits depend on few bits of the values.
+    """
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)  # low: the lower 32 bits
+    key, second = np.uint64(a), np.uint64(b)
+    key = ((key ^ (key >> half)) & low) * np.uint64(0x9E3779B9)
+    key = (key ^ (key >> half) ^ second ^ (second >> half)) & low
+    return ((key * np.uint64(0xD6E8FEB9)) >> np.uint64(20)) & last_slot
 
 
 class OverlapRuns(NamedTuple):
@@ -261,11 +270,11 @@ def overlap_sums(
 ) -> OverlapSums:
     """Compute the sums over overlaps of two regions from which region measures are derived.
 
-    An overlap has n of the a pixels of a predicted region and of the b pixels of an annotated one.
-    Summed for each annotator are n^2 (for the Rand index), n log2 n (`bits`, for the variation of
-    information) and, for the consistency errors, n (1 - n/a) (`pred_error`), n (1 - n/b)
-    (`gt_error`), and the larger and the smaller of both. The Hamming distance needs the largest n
-    of each predicted region (row) and annotated one (column), and covering the largest IoU.
+    An overlap is the n pixels that a predicted region, of a pixels, and an annotated one, of b
+    pixels, have in common. The Rand index needs, for each annotator, the sum of n^2; the variation
+    of information that of n log2 n (`bits`); the consistency errors those of n (1 - n/a)
+    (`pred_error`), of n (1 - n/b) (`gt_error`), and of the larger and the smaller of both. The
+    Hamming distance needs the largest n of each region, and covering the largest IoU.
 
     table: n of each overlap. Its rows are predicted regions, its columns those of all annotators.
     row_area, col_area: number of pixels of each predicted and each annotated region.
@@ -274,7 +283,7 @@ def overlap_sums(
     """
     sums = OverlapSums(
         best_gt=np.zeros(col_area.size),  # the largest IoU of each annotated region
-        covered_pred=0.0,  # a number, so the kernel returns it; it fills the arrays in place
+        covered_pred=0.0,  # set below, as a kernel can change arrays, but not a number
         squares=np.zeros(n_ann, np.int64),
         largest_of_cols=np.zeros(n_ann, np.int64),
         largest_of_rows=np.zeros(n_ann, np.int64),
@@ -284,8 +293,9 @@ def overlap_sums(
         pred_error=np.zeros(n_ann),
         gt_error=np.zeros(n_ann),
     )
-    work = np.zeros(col_area.size, np.int64)  # the largest overlap of each column so far
-    covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, work, sums)
+    largest_of_col = np.zeros(col_area.size, np.int64)  # work space
+    # Fills the arrays; returns the sum over predicted regions of their area times largest IoU
+    covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest_of_col, sums)
     return sums._replace(covered_pred=covered_pred)
 
 
@@ -389,20 +399,22 @@ def fop_sums(
     n_ann: number of annotators.
 
     A numerator is the sum of the candidates' credits: of predicted regions for precision, of
-    annotated regions for recall. A candidate that has nearly the same pixels as one of the other
-    segmentation (0.9 of both areas in common) is an object, and earns 1. One that lies inside
-    another (with 0.9 of its area) and is a large part of it (0.25) earns 0.1 (BETA). Any other
-    earns the share of its area that is covered by regions of the other segmentation almost entirely
-    inside it; for a predicted region, the mean share over the annotators.
+    annotated regions for recall. A region lies in one of the other segmentation if 0.9 of its area
+    does. The class of a candidate decides its credit:
+
+    - an object and a candidate of the other segmentation lie in each other: 1
+    - a part lies in such a candidate, and covers at least 0.25 of it: 0.1 (BETA)
+    - neither: the share of its area that regions of the other segmentation cover which lie in it;
+      for a predicted region, the mean share over the annotators
     """
     n_rows, n_cols = row_area.size, col_area.size
     # `_classify` fills the arrays of zeros: the class of each region, and the share that is covered
     pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
     gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
-    # Summed over annotators: take the mean. (Shares of `gt` are covered by a single prediction)
+    # The shares of predicted regions are summed over annotators
     pred = pred._replace(covered=pred.covered / n_ann)
-    return FopSums(pred=pred.credit(), gt=gt.credit())
+    return FopSums(pred=pred.credit(), gt=gt.credit())  # the sums of credits
 
 
 @kernel(_nrt=False)
