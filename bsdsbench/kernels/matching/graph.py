@@ -238,8 +238,11 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     integer gain * 2^shift - tie. The gain is the cost of leaving a pixel unmatched minus the cost
     of the pair. The tie is a pseudo-random number below 2^tie_bits, different for each annotator,
     that breaks ties between matchings of equal total gain. A matching has at most n_gt edges, so
-    with shift = tie_bits + bits of n_gt, 2^shift exceeds the sum of all ties. A weight has at most
-    60 bits. A tie gets the bits that are left, but at most 24.
+    2^shift exceeds the sum of all its ties if shift = tie_bits + bits of n_gt.
+
+    A weight has at most 60 bits, so that sums of a few weights are exact in int64. A tie gets those
+    that are left, at most 24: for a radius of 4 px and 1000 pixels, a gain has 16 bits, 10 are for
+    the number of pixels, and 24 of the other 34 for the tie.
 
     shape: rows and columns of both maps.
     offsets: the offsets at which pixels may be matched, with their costs and bit masks.
@@ -247,35 +250,37 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
     annotator: index of the annotator.
     """
     unmatched_cost = offsets.unmatched_cost
-    count_bits = n_gt.bit_length()  # a sum of n_gt ties has this many more bits than one tie
+    count_bits = n_gt.bit_length()
     free_bits = _MAX_WEIGHT_BITS - unmatched_cost.bit_length() - count_bits
     tie_bits = min(_MAX_TIE_BITS, free_bits)
     if tie_bits < 1:
-        max_dist = unmatched_cost / 1e4  # it costs 100 times the longest pair, in 0.01 px
+        max_dist = unmatched_cost / 1e4  # `outlier_cost` is 100 * 100 times the radius
         raise DataError(
             f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
-    shift = tie_bits + count_bits
-    gain = (unmatched_cost - offsets.cost.ravel()) << shift  # times 2^shift
+    gain = unmatched_cost - offsets.cost.ravel()
+    scaled_gain = gain << (tie_bits + count_bits)
     salt = annotator * _ANNOTATOR_FACTOR % 2**64  # different 64 bits for each annotator's ties
-    return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
+    return geometry_of(shape, offsets.tile_masks, scaled_gain, salt, tie_bits)
 
 
 def geometry_of(
     shape: tuple[int, ...], tile_masks: U8, gain: I8, salt: int, tie_bits: int
 ) -> Geometry:
-    """Precompute the constants for finding and weighting the edges between two maps.
+    """Collect the constants for finding and weighting the edges between two maps.
 
-    An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
-    gain of the offset minus a pseudo-random number, which breaks ties between matchings. Both maps
-    are kept as tiles of 8 x 8 pixels, in a frame of empty tiles. The block of a pixel is the square
-    of T x T tiles around the pixel's tile. It contains all pixels at allowed offsets.
+    Both maps are kept as tiles of 8 x 8 pixels, in a frame of empty tiles. The block of a pixel is
+    the square of T x T tiles around the pixel's tile that contains all pixels at allowed offsets,
+    which are at most R rows and columns away. For R = 4, T is 3 and the frame one tile wide. The
+    middle tile of a block begins 8 pixels from its upper left corner, and the square of side
+    2 R + 1 around the tile's first pixel 4 pixels from it, which is the margin.
 
     shape: rows and columns of both maps.
     tile_masks (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels
         of a tile, the allowed pixels in its block, T odd.
-    gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
-        row from (-R, -R) on. Elements of offsets that are not allowed are not used.
+    gain ((2 R + 1)^2,): the weight of an edge at each offset from the pixel whose edges are
+        searched, row by row from (-R, -R) on, before a pseudo-random number is subtracted that
+        breaks ties between matchings. Elements of offsets that are not allowed are not used.
     salt: selects the pseudo-random numbers; it is added to the input of their hash.
     tie_bits: the pseudo-random numbers are below 2^tie_bits.
     """
@@ -288,18 +293,16 @@ def geometry_of(
         image_cols=np.uint64(cols),
         tile_cols=np.uint64(tile_cols),
         block_size=np.uint64(block_size),
-        # A block begins `frame` tiles above and to the left of its middle tile: the difference of
-        # their indices, and of the flat indices of their first pixels
+        # From the middle tile back to the first tile of its block, `frame` tiles up and to the
+        # left: the difference of the tiles' indices, and of their first pixels' flat indices
         tiles_to_corner=np.uint64(frame * tile_cols + frame),
         pixels_to_corner=np.uint64(8 * frame * cols + 8 * frame),
-        # The middle tile begins 8 * frame pixels from the block's edge, and the square around the
-        # disk of its first pixel begins R pixels earlier
         margin=np.uint64(8 * frame - reach),
         reach=np.uint64(reach),
         tile_masks=tile_masks,
         gain=gain,
         tie_salt=np.uint64(salt),
-        dropped_bits=np.uint64(64 - tie_bits),  # the rest of the 64-bit hash is the tie
+        dropped_bits=np.uint64(64 - tie_bits),  # the other bits of the 64-bit hash are the tie
     )
 
 
@@ -524,9 +527,11 @@ def find_edges(vertex, side, opposite, geometry):
     says where they end.
 
     The pixels of a side are kept in tiles of 8 x 8, each a uint64 word: bit 8 r + c is the pixel in
-    row r and column c of the tile. A vertex at bit b of tile t has the tile_bit 64 t + b, from
-    which shifts by 6 and 3 get t and r. The block of a vertex is the square of tiles around its
-    tile that contains its disk, the pixels within the radius.
+    row r and column c of the tile. A vertex at bit b of tile t has the tile_bit 64 t + b. The block
+    of a vertex is the square of tiles around its tile that contains its disk, the pixels within the
+    radius. Rows and columns are counted from the block's first pixel. For a radius of 4, the block
+    has 3 x 3 tiles, and its middle tile begins at (8, 8). The pixel (2, 5) of that tile is (10, 13)
+    in the block, and the square around its disk begins at (6, 9).
 
     vertex: the number of the vertex in `side`.
     side, opposite: the vertex set of the vertex, and the other one. The field `edge_header` of the
@@ -541,18 +546,15 @@ def find_edges(vertex, side, opposite, geometry):
     header = n_used[0]
     side.nodes[vertex].edge_header = header
     end = header + ONE
-    # Row and column of the vertex in its tile, and the index of the upper left tile of its block,
-    # which comes a fixed number of tiles before its tile. (_SEVEN and so on are numbers of type
-    # uint64, because numba adds uint64 and int64 to a float64)
-    row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN
-    first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner
-    # From here on, rows and columns are counted from the first pixel of the block, whose flat index
-    # in the image is `corner`. The square around the disk begins at (top, left): for the tile's
-    # pixel (0, 0) it begins at (margin, margin)
-    top, left = row + geometry.margin, col + geometry.margin
+    # Shifts by 3 and 6 divide by 8 and 64, and & 7 is the remainder by 8. (_SEVEN and so on are of
+    # type uint64, because numba adds uint64 and int64 to a float64)
+    row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN  # of the vertex in its tile
+    first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner  # of the block
+    top, left = row + geometry.margin, col + geometry.margin  # the first pixel of the square
+    # The flat index in the image of the block's first pixel
     corner = side.pixel[vertex] - (row * cols + col) - geometry.pixels_to_corner
-    # The hash's input for a pair is salt + pixel * factor of its side, summed over both pixels.
-    # `key` is the part of it that is the same for all edges of the vertex
+    # The tie is a hash of salt + pixel * factor of its side, summed over both pixels. `key` is the
+    # part of this that is the same for all edges of the vertex
     key = side.pixel[vertex] * side.tie_factor + corner * factor + geometry.tie_salt
     for y in range(top >> _THREE, (top + width + _SEVEN) >> _THREE):  # the tiles of the square
         for x in range(left >> _THREE, (left + width + _SEVEN) >> _THREE):
@@ -564,16 +566,14 @@ def find_edges(vertex, side, opposite, geometry):
                 rest &= rest - ONE
                 bit = ones(below)  # position of the lowest set bit
                 r, c = (y << _THREE) + (bit >> _THREE), (x << _THREE) + (bit & _SEVEN)
-                # Hash both pixels (the finaliser of SplitMix64). The high bits are the tie, a
-                # pseudo-random number, so that no two matchings have the same weight
+                # Hash both pixels (the finaliser of SplitMix64). The high bits are the tie
                 tie = key + (r * cols + c) * factor
                 tie = (tie ^ (tie >> _HASH_SHIFTS[0])) * _HASH_FACTORS[0]
                 tie = (tie ^ (tie >> _HASH_SHIFTS[1])) * _HASH_FACTORS[1]
                 tie = (tie ^ (tie >> _HASH_SHIFTS[2])) >> geometry.dropped_bits
+                weight = geometry.gain[(r - top) * width + c - left] - np.int64(tie)
                 # Vertices are numbered by tile, and by bit within a tile
                 to = tile.n_before + ones(tile.vertex_bits & below)
-                # `gain` has the weight of each offset (row, column) before the tie is subtracted
-                weight = geometry.gain[(r - top) * width + c - left] - np.int64(tie)
                 if side.extra_weight.size:
                     weight += side.extra_weight[vertex] + opposite.extra_weight[to]
                 edges[end].to, edges[end].weight = to, weight

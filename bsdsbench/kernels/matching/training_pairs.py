@@ -39,21 +39,22 @@ class _WholeCosts(NamedTuple):
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
-    The matching maximises the sum of integer weights. `cheapest_pairs` gives each pair the weight
-    n span + 1 - cost - tie. The tie is a random number below 2^16, which breaks ties between
-    matchings. `span` is more than any cost plus tie, so that one more pair outweighs n of these.
+    The matching maximises the sum of integer weights of at most 60 bits. `cheapest_pairs` gives
+    each pair the weight n span + 1 - cost - tie. The tie is a random number below 2^16, which
+    breaks ties between matchings. `span` is more than any cost plus tie.
 
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The unit is the finest power of two for which weights fit into 60 bits, but at least 2^-40. It
-    may exceed 1 if costs are large; costs are rounded to whole units.
+    The unit is the finest power of two for which weights fit, but at least 2^-40. With 1000 pairs
+    (10 bits), a span may have 49 bits. Costs up to 100 (7 bits) then get 41 bits behind the point,
+    of which 40 are used, so that one bit of the span is left for the tie. The unit may exceed 1 if
+    costs are large; costs are rounded to whole units.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
     span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # so that n span + 1 has at most 60 bits
     cost_bits = math.frexp(largest_cost)[1]  # largest_cost < 2^cost_bits
-    # In units of 2^-unit_bits, costs have cost_bits + unit_bits bits; one more is left for the tie
     unit_bits = min(_FINEST_UNIT_BITS, span_bits - 1 - cost_bits)
     unit = 2.0**-unit_bits
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
@@ -71,6 +72,10 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched pixels of `first`
     in ascending order, and row 1 those of their mates in `second`.
+
+    The matching maximises the sum of weights. The weight of a pair is n * span + 1 minus its cost
+    and a tie, a random number, which are less than the span. As there are at most n pairs, costs
+    and ties sum to less than n * span, so that one more pair always outweighs them.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # `first` must be the map with fewer pixels: swap the maps
@@ -84,25 +89,22 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     first_values = second_values = np.zeros(0)
     if values:
         first_values, second_values = values[0].flat[first_pixel], values[1].flat[second_pixel]
-    # Costs of offsets and of pixels as integers. The span is larger than the cost of any pair plus
-    # its tie, a random number below 2^16 (_TIE_BITS) that breaks ties between matchings
+    # Costs as integers, and a span that is larger than the cost of any pair plus its tie
     whole = _whole_costs((cost[allowed], first_values, second_values), n)
     offset_cost, first_cost, second_cost = whole.parts
-    # The matching maximises the sum of weights. The weight of a pair is n * span + 1 minus its cost
-    # and tie, which are less than the span. For all pairs, at most n, these are less than n * span,
-    # so that one more pair outweighs them. `gain` is the part of the weight that the offset tells
-    gain = np.zeros(cost.shape, np.int64)
-    gain[allowed] = n * whole.span + 1 - offset_cost
+    # The weights by offset; the costs of the pixels are subtracted from them (`extra_weight`)
+    offset_weight = np.zeros(cost.shape, np.int64)
+    offset_weight[allowed] = n * whole.span + 1 - offset_cost
     tile_masks = graph.tile_mask(allowed)  # the allowed offsets as bits, for finding edges
-    # `salt` selects the random numbers of the ties
-    geometry = graph.geometry_of(first.shape, tile_masks, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
+    geometry = graph.geometry_of(first.shape, tile_masks, offset_weight.ravel(), 0, _TIE_BITS)
     # Only the vertices of `first` search for edges, so one array (arena) for edges is enough
-    arena = graph.new_arena(n, second_pixel.size, gain.size)
+    arena = graph.new_arena(n, second_pixel.size, cost.size)
     no_bits = np.zeros((vertices.pixel.size, 0), np.uint64)  # as there are no thresholds
     side = graph.new_side(vertices, 0, graph.PRED_TIE_FACTOR, arena, no_bits, -first_cost)
     opposite = graph.new_side(vertices, 1, graph.GT_TIE_FACTOR, arena, no_bits, -second_cost)
     work = graph.new_work(second_pixel.size, n_steps=0)
-    _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
+    order = np.arange(n, dtype=np.uint32)  # insert the vertices of `first` one after another
+    _enter_all(order, side, opposite, geometry, work)
     return matched_pairs(side, second_pixel)
 
 
