@@ -111,11 +111,11 @@ class _Compilation:
         self.code = code
         self.compile_with_numba = dispatcher._compiler.compile  # before it is replaced
 
-    def compile(self, args: tuple[object, ...], return_type: object) -> Any:
+    def compile(self, args: tuple[object, ...], return_type: object) -> object:
         """Compile the kernel for some argument types, faster than numba does."""
         return compile_as(self.code, self.compile_with_numba, args, return_type)
 
-    def load_or_compile(self, args: tuple[object, ...], return_type: object) -> Any:
+    def load_or_compile(self, args: tuple[object, ...], return_type: object) -> object:
         """Compile the kernel and save it on disk, or load it if another process did so first.
 
         One process compiles it, under a lock file in the cache folder, while others wait. Then the
