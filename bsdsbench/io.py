@@ -49,10 +49,9 @@ class FaultError(DataError):
 def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
-    Use it around code that parses the content of the file `path`; `what` is the expected content,
-    such as "a MATLAB file". The file name is added to each problem of a DataError. If the message
-    of a DataError already names the file, it keeps its type. A MemoryError is reported as a file
-    too large for this machine, and any other exception as a damaged file.
+    `what` is the expected content, such as "a MATLAB file". The file name is added to each problem
+    of a DataError, which keeps its type if its message already names the file. A MemoryError is
+    reported as a file too large for this machine, and any other exception as a damaged file.
     """
     try:
         yield
@@ -116,8 +115,7 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
-    `what` describes the expected content in error messages. Raises FileFormatError if the file
-    cannot be read, is too large, or does not hold a valid JSON object.
+    Raises FileFormatError, which names the expected content (`what`), for any other file.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -223,10 +221,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, after checking that its values are of `kind`.
-
-    The rules for values, and the errors, are those of `entry`.
-    """
+    """Return the JSON object in the field `name`, each value of which is checked as by `entry`."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -259,10 +254,7 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the ".part" files that interrupted calls of `write_atomic` left in `folder`.
-
-    No other process may be writing to the folder.
-    """
+    """Delete what interrupted `write_atomic` calls left in a folder to which nobody writes."""
     for path in folder.glob(".*.part"):
         path.unlink(missing_ok=True)
 

@@ -118,9 +118,9 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
 def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
     """Raise DataError if a prediction is a binary mask but class labels are expected.
 
-    That is, if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the ground
-    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `known`
-    are the class labels, and `what` names the prediction in the message.
+    That is, if `pred` (H, W) has only 0 and 255 (see `label_evidence`), the ground truth `gt` other
+    labels, and `pred` is 255 where `gt` is not. `known` are the class labels, and `what` names the
+    prediction.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return

@@ -194,9 +194,8 @@ def pair(
     - gt_name: what the files in `gt_dir` are called in errors
     - options: the kinds of the files, and other keywords of `group_files`
 
-    Raises a single PairingError that lists ambiguous ids, whose files may not all belong to one
-    image; ids of the split (or, without a split, of predictions) without ground truth; and missing
-    predictions, if `missing` is "error" or no image has a prediction.
+    Raises a single PairingError that lists ambiguous ids, ids of the split (or, without a split, of
+    predictions) without ground truth, and missing predictions.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files  # image id -> paths

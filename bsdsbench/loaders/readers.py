@@ -205,8 +205,7 @@ def read_prediction(
     - kind: "soft" (boundary strengths), "labels" (regions), "classes" (class labels or a mask), or
       a key of READERS: "lines", "oriented" or "depth-map"
     - shape: the (H, W) of the ground truth
-    - n_maps: the number of maps in an empty prediction: of classes, or of label maps (one for each
-      threshold)
+    - n_maps: the number of maps in an empty prediction: classes, or thresholds of label maps
     - options: how to interpret pixel values, for "classes" only
     - read: a function that returns the bytes of a file
     """
@@ -249,10 +248,9 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return how many empty label maps replace a missing prediction of the kind "labels".
 
-    All images of a run need the same number of label maps, one for each threshold, so it is the
-    number in the first prediction of `pairs`. It is 0 if that is a contour map (ucm2), which an
-    empty contour replaces, and 1 if it cannot be read. The result is also 1 if no prediction is
-    missing, or all are.
+    All images of a run need the same number of label maps, one for each threshold, so it is that of
+    the first prediction: 0 for a contour map (ucm2), which an empty contour replaces. It is 1 if
+    that cannot be read, if no prediction is missing, or if all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):  # some are missing
@@ -542,7 +540,6 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
     """Return the error for an image, named `where`, in which no annotation has a boundary pixel.
 
     `annotations` is their number. `faint` is True if values are above 0, but below gt_threshold.
-    The error suggests settings with which such an image is accepted.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(

@@ -38,8 +38,7 @@ def sample_images() -> Path:
 def sample_results(method: str) -> Path:
     """Return the folder of predictions for the sample by a method, such as "canny".
 
-    It exists only in a checkout of the repository, after `bsdsbench run` with this method. Raises
-    DataError if it does not exist.
+    Raises DataError unless this is a checkout in which `bsdsbench run` has made them.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

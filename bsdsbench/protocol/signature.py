@@ -505,9 +505,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
-    A prefix before the dot that is not a protocol field is taken as a metric name. VALUE is parsed
-    as TOML; if that fails, it is a list if it has commas, otherwise a string. Raises ProtocolError
-    if the field or the value is missing, or if a field is set twice.
+    Any other prefix before the dot is taken as a metric name. `_parse_value` converts VALUE. Raises
+    ProtocolError if the field or the value is missing, or if a field is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:

@@ -98,11 +98,9 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     2. invert: 1 - value
     3. set void pixels (False in `valid`) to 0
     4. nms: thin the map to its ridges. The map becomes float32, or uint8 or uint16 if
-       nms_params.bits is 8 or 16, which reproduces the scores of PNGs written by `bsdsbench nms`
+       nms_params.bits is 8 or 16
 
-    valid: bool (H, W), False at pixels that are not counted; None if all pixels are counted.
-
-    Returns a map of the same shape, which is `soft` itself if nothing was changed.
+    `valid` (H, W) is None if all pixels count. The result is `soft` itself if nothing changed.
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)

@@ -46,17 +46,14 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from user options.
-
-        Returns None if they ask for a single call at scale 1 without mirroring, which is not
-        multi-scale testing.
+        """Build the settings from user options; None for one call at scale 1 without mirroring.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
         flip: whether to call the detector on the mirrored image too.
         resize: "bilinear" or "cubic".
 
-        Raises DataError if `resize` has another value, or if `scales` is not 1 to MAX_SCALES
-        distinct numbers above 0 and at most MAX_SCALE.
+        Raises DataError for another `resize`, or if `scales` are not 1 to MAX_SCALES distinct
+        numbers above 0 and at most MAX_SCALE.
         """
         values: Any = 1.0 if scales is None else scales
         if isinstance(values, str):

@@ -45,8 +45,7 @@ def resample(
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
     kernel: "bilinear", or "cubic" with a = -0.75 as in OpenCV and PyTorch.
-    scale: the exact scale factor, if `shape` was rounded from it. By default it is new size / old
-        size, separately for rows and columns.
+    scale: the exact factor, if `shape` was rounded from it; by default new size / old size.
 
     Returns float64; values may overshoot the input range if the kernel is cubic.
     """

@@ -59,8 +59,7 @@ def parse_annotated_classes(
       boundaries of each class (Boundaries). They give "labels" (H, W) and "class_boundaries", bool
       (C, H, W). A file without GTcls may have the struct GTinst, a map of instance numbers. It
       gives "labels" if the metric compares objects (`of_objects`), as numbers are no classes.
-    - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
-      and 2 for the crack.
+    - The struct groundTruth of a crack set, such as CFD, gives "labels": 1, and 2 for the crack.
     - Any other file holds one array, see `class_parts`.
     """
     if "GTcls" in arrays:

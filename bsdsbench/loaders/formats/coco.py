@@ -174,11 +174,8 @@ class CocoItems:
 
         Segments drawn later cover earlier ones. Crowds (groups of objects annotated as one mask)
         come first, then the others by ascending score, which is 1 in ground truth and for
-        predictions without a score. Among equal scores, larger masks come first.
-
-        Annotated masks are compared with their bounding boxes, because masks that are not in theirs
-        may have exchanged rows and columns: `n_boxes` is increased by the number of masks with a
-        box, and `n_misfits` by the number of those that do not fit it.
+        predictions without a score. Among equal scores, larger masks come first. Also counts the
+        annotated masks with a bounding box (`n_boxes`), and those not in theirs (`n_misfits`).
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):

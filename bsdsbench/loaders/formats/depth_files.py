@@ -40,9 +40,8 @@ def parse_predicted_depth(
 
     A file with one array may give it any name. Among several arrays, the depth map is the one with
     a name in _DEPTHS, such as "depth", "pred" or "disparity". If several have such names, it is the
-    one with "pred" in its name. FaultError is raised if this leaves several maps or none.
-
-    `shape` is unused (common signature of the parsers).
+    one with "pred" in its name. FaultError is raised if this leaves several maps or none. `shape`
+    is unused (common signature of the parsers).
     """
     known = [name for name in _DEPTHS if name in arrays]
     predicted = [name for name in known if "pred" in name] or known
@@ -62,8 +61,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 
     If the file has a struct `data` (iBims-1), its fields are used instead of the variables. `path`
-    is unused (common signature of the parsers). Raises FaultError if there is no depth map, and
-    neither `edges` nor a `matte`.
+    is unused (common signature of the parsers). Raises FaultError if there are no such maps.
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays
@@ -79,10 +77,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def binarise_matte(matte: NDArray[Any], what: str = "matte") -> Bool:
-    """Threshold a matte (an opacity map) at a tenth of white; return the object as bool (H, W).
-
-    `what` names the matte in errors.
-    """
+    """Threshold a matte (an opacity map, named `what` in errors) at a tenth of white."""
     return binarise(matte, _MATTE, what)
 
 

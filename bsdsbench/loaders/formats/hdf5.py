@@ -84,9 +84,7 @@ class _Converter:
         return items
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a group of a MATLAB file, at the nesting level `depth`.
-
-        A struct becomes a dict, a struct array a list of dicts, and any other group None.
+        """Convert a struct to a dict, a struct array to a list of dicts, and other groups to None.
 
         A struct array is stored as one list of values per field. A struct with fields that are
         cells looks alike, but a cell has the attribute MATLAB_class, and such a list has not.

@@ -42,13 +42,9 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return the coordinates in the array `name` as float64 (N, width).
 
-    `width` is the number of coordinates of one item:
-
-    - 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
-    - 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
-
-    Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
-    if a coordinate is NaN or has an absolute value of FAR or more.
+    For lines (`width` is 4), the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end
+    point; for junctions (2), (N, 2), or (N, 3) with a type or score. Types and scores are dropped.
+    Raises FaultError if the array is missing or has another shape, or for NaN or FAR and more.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array  # no types and scores
@@ -142,7 +138,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     - junc, optional: the junctions in grid coordinates
 
     In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
-    with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
+    in grid coordinates. All its scores are 0.
     """
     size = _parse_size(arrays, "size")
     if size is None:
@@ -170,8 +166,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _read_image_size(path: Path) -> _Size:
     """Return the size (rows, columns) of the image that belongs to an annotation file.
 
-    The image of the file FOLDER/ID.mat is FOLDER/../images/ID with any suffix in IMAGE_SUFFIXES,
-    such as ".png". Raises FaultError if there is none.
+    For FOLDER/ID.mat, this is FOLDER/../images/ID.png or another suffix of IMAGE_SUFFIXES.
     """
     from PIL import Image
 
@@ -207,8 +202,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       (H, W, 2) with the edge map [..., 0] and the angles [..., 1]
     - edge and ori: the edge map and the angles, (H, W) of one annotator or (A, H, W) of several
 
-    `path` is unused (common signature of the parsers). Raises FaultError if there are no
-    annotators, or if the values of an edge map are not whole numbers.
+    `path` is unused (common signature of the parsers). Raises FaultError without annotators.
     """
     edges: Any
     angles: Any

@@ -217,8 +217,7 @@ class _Reader:
         """Return the values of `count` items of a cell or struct, at the nesting level `depth`.
 
         Each item is a nested variable: an element of the type MATRIX. One without data is an empty
-        array (0, 0). Raises FaultError for damaged items, and if there are too many for the data
-        or, with the items of the rest of the file, for the memory that a file may take.
+        array (0, 0). Raises FaultError for damaged items, or too many.
         """
         # In the file, an item takes at least the bytes of a tag, which begins every element
         n_left = len(self.data) - self.position

@@ -190,8 +190,7 @@ def format_boundary_tables(
 ) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of the official boundary tables of a run.
 
-    These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for each
-    of the N images.
+    These are eval_bdry.txt, _thr.txt and _img.txt, and per_image/ID_ev1.txt for each of N images.
 
     - score: the run's score, with its curve, ods, ois and ap
     - matches: (N, T, 4), the counts of the images `ids` at T `thresholds`: matched and all

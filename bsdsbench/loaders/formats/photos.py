@@ -24,8 +24,7 @@ from bsdsbench.text import show
 def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
     """Read an image file (the first of several pages) as (H, W, 3) uint8 RGB.
 
-    `read` is a function that returns the bytes of a file. Raises FileFormatError if the file is
-    damaged or not an image.
+    `read` returns the bytes of a file. Raises FileFormatError if it is damaged or not an image.
     """
     data = read(path)
     with errors_naming(path, "a picture"):
@@ -52,8 +51,7 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 def find_photo_folder(gt_dir: PathLike) -> Path | None:
     """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
 
-    The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
-    if the path has no such part, or if the photo folder does not exist.
+    The photos of .../groundTruth/test or ground_truth/test are in .../images/test. None if absent.
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]

@@ -165,11 +165,10 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Members of the archive that are not arrays are ignored, and so are arrays of other types than
-    numbers, such as text, if there are also numbers. A user's file has limits, which are checked
-    before anything is decoded: each array must pass `check_size`, the limit for images, and all
-    arrays together MAX_DECODED_BYTES. For files of bsdsbench itself, `limit` is given instead, the
-    maximum total number of decoded bytes, and text is read too.
+    Other members of the archive are ignored, and so are arrays without numbers, such as text, if
+    there are also numbers. A user's file has limits, which are checked before anything is decoded:
+    that of images for each array (`check_size`), and MAX_DECODED_BYTES for all. For files of
+    bsdsbench itself, `limit` is the total of decoded bytes, and text is read too.
 
     Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
     zipfile.BadZipFile if `data` is not a zip archive.

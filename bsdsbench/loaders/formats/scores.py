@@ -73,8 +73,7 @@ def read_scores(
     - count: name of the column with the number of instances that each sample stands for, if any
     - cluster: name of the column with each sample's group, such as a patient, if any
 
-    Raises FileFormatError for a missing column, rows of unequal length, a cell that is not a
-    number, NaN, or an input that is too large.
+    Raises FileFormatError for missing columns, unequal rows, cells without number, or large input.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)

@@ -85,14 +85,10 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return {image id: fingerprint} of a ground-truth folder: hashes of all annotations.
+    """Return {image id: fingerprint} of a ground-truth folder, or of the images in `split_file`.
 
-    The fingerprints are those of version 1, as in the lists of known sets.
-
-    - protocol: how to read the files
-    - split_file: a file that lists the images to use; None means all
-    - progress: called after each image with (images done, all images, image id)
-
+    These are hashes of the annotations, as in the lists of known sets. `protocol` says how to read
+    the files. `progress` is called after each image with (images done, all images, image id).
     Raises one DataError that lists every unreadable file.
     """
     fingerprints = {}

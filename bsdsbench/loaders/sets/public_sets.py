@@ -106,8 +106,7 @@ def download(
     another check. Calling again resumes an interrupted download.
 
     - name: a set of `public_sets`; without a URL of its own, it needs `url`
-    - to: a folder that does not exist yet; by default one in the user's cache, where `set_folder`
-      looks
+    - to: a folder that does not exist yet; by default one in the user's cache (`set_folder`)
     - url: a mirror's .zip or .tar.gz, or a local archive; it may lack some splits
     - progress: called with (bytes done, all bytes, URL) during the download, and then with (images
       done, all images, image id) during the check
