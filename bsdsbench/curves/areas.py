@@ -370,18 +370,16 @@ def point_areas(
     given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
     auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
-    # Name, rule and value of each area
+    # Name, rule and value of each area. At (P, N) all P positives and N negatives are predicted
     pr_areas = [
         ("Davis-Goadrich, count-linear", "closed form", count_linear),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
-        # Its last point has all P positives and N negatives
         ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator),
         ("step at each whole TP", "step", auc_pr(*whole_tp_points, rule="step")),
         ("straight lines", "trapezoid", auc_pr(*given_points, rule="trapezoid")),
         ("step", "step", auc_pr(*given_points, rule="step")),
         ("11-point", "mean of 11 recall levels", auc_pr(*given_points, rule="11-point")),
         ("101-point", "mean of 101 recall levels", auc_pr(*given_points, rule="101-point")),
-        # Linear precision at recalls 0, 0.01 .. 1, and 0 outside the range of the points
         ("BSDS area", _BSDS_RULE, auc_pr(*given_points, rule="bsds")),
     ]
     roc_areas = [
@@ -432,16 +430,12 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     areas["Davis-Goadrich, achievable (ROC hull)"] = achievable
     areas["AUCCalculator"] = auccalculator
-    if _is_in_unit_range(samples.scores):
+    scores = samples.scores
+    if scores.size and scores.min() >= 0 and scores.max() <= 1:
         thresholds = np.array(even_thresholds(99))  # 0.01, 0.02 .. 0.99
         precision, recall = _pr_at_thresholds(merged, thresholds)
         areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, precision, recall))
     return {name: float(value) for name, value in areas.items()}
-
-
-def _is_in_unit_range(scores: F8) -> bool:
-    """Return True if there are scores and all of them are in [0, 1]."""
-    return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
@@ -449,7 +443,7 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 
     If a score is outside [0, 1], all pass a sigmoid in single precision, as in torchmetrics.
     """
-    if not _is_in_unit_range(samples.scores):
+    if samples.scores.min(initial=1) < 0 or samples.scores.max(initial=0) > 1:
         with np.errstate(over="ignore"):
             sigmoid = 1 / (1 + np.exp(-samples.scores.astype(np.float32)))
         samples = samples._replace(scores=sigmoid.astype(np.float64))

@@ -260,13 +260,9 @@ def _from_pr_points(points: PRPoints) -> CurvePoints:
 
 
 class Meeting(NamedTuple):
-    """Which of two curves lies above the other, and the points at which they cross.
+    """Which of two curves lies above the other, and the points at which they cross."""
 
-    - relation: "first" or "second" is the curve that is above the other somewhere and nowhere below
-      it; "neither" if each is above the other somewhere; "equal" if they do not differ
-    """
-
-    relation: Relation
+    relation: Relation  # "first", "second", "neither" or "equal", as by `geometry.relation`
     places: CurvePoints  # from left to right; FPR is NaN if they were computed in PR space
 
 

@@ -213,11 +213,9 @@ def roc(
 
     Parameters
     ----------
-    labels, scores : array_like
-        The label and the score of each sample.
-    ties, reading : as in `pr`
-        "merge" for a point per distinct score, "sample" for a point per sample in the given order;
-        and which labels are positive, such as those above 0 ("sign").
+    labels, scores, ties, reading : as in `pr`
+        The samples; "merge" for a point per distinct score, "sample" for one per sample in the
+        given order; which labels are positive, such as those above 0 ("sign").
     plot : str
         Axes of the plot, x before y: "fptp" is TPR over FPR. The rate on the y axis decides which
         area is computed; x may be a rate or 1 minus it (FPR or TNR), which have the same steps:
@@ -260,12 +258,8 @@ def det(
 
     Parameters
     ----------
-    labels, scores, ties, reading : as in `pr`
-        The samples; a point per distinct score ("merge") or per sample in the given order; which
-        labels are positive, such as those above 0 ("sign").
-    num_positives, num_negatives, include_inf, stable : as in `pr`
-        Class totals, if they exceed the samples; False if samples with score -inf are never
-        retrieved; True for arrays in the order of the samples, not by descending threshold.
+    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `roc`
+        The samples, and how they are read, ordered and counted.
 
     Examples
     --------

@@ -172,25 +172,22 @@ def _clustered_covariance(
         raise DataError(f"clusters: shape {numbers.shape}, expected {positive.shape}")
     positive_clusters, negative_clusters = numbers[positive], numbers[negative]
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
-    # For both scores, the deviations from the mean, summed in each cluster (as its samples are not
-    # independent) and divided by the number of positives or negatives, (2, n_clusters)
-    positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
-    negatives = _deviations_in_clusters(below, negative_clusters, n_clusters)
+
+    def deviations(fractions: F8, clusters_of_class: I8) -> F8:
+        """Sum the deviations of `fractions` from their mean in each cluster, (2, n_clusters)."""
+        offsets = fractions - fractions.mean(axis=1, keepdims=True)
+        sums = [np.bincount(clusters_of_class, offset, n_clusters) for offset in offsets]
+        return np.array(sums) / clusters_of_class.size
+
+    # For both scores. Summed, because the samples of a cluster are not independent
+    positives = deviations(above, positive_clusters)
+    negatives = deviations(below, negative_clusters)
     # Factors n / (n - 1), for unbiased estimates, of the clusters with positives, negatives, either
     factor_p, factor_n = _unbiased_factor(positive_clusters), _unbiased_factor(negative_clusters)
     factor_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
     within_classes = factor_p * (positives @ positives.T) + factor_n * (negatives @ negatives.T)
     between_classes = factor_both * (positives @ negatives.T)
     return np.asarray(within_classes + between_classes + between_classes.T)
-
-
-def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
-    """Sum the deviations from the mean in each cluster, divided by the number of samples.
-
-    `fractions` (2, n) are values of n samples for both scores. Returns an array (2, n_clusters).
-    """
-    deviations = fractions - fractions.mean(axis=1, keepdims=True)
-    return np.array([np.bincount(clusters, d, n_clusters) for d in deviations]) / clusters.size
 
 
 def _unbiased_factor(clusters: I8) -> float:

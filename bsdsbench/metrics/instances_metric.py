@@ -56,6 +56,7 @@ NONE = "no object in any image"
 _CELLPOSE_IOU = 0.5  # cellpose maximises the number of pairs with at least this IoU
 _FOUND_PHRASE = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
+IndexPairs = tuple[I8, I8]  # (pairs,) each: indices of annotated objects, of predicted ones
 
 
 @frozen
@@ -176,7 +177,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 def _jaccard_sums(
-    shared: I8, iou: F8, gt_pixels: I8, pred_pixels: I8, one_to_one: tuple[I8, I8]
+    shared: I8, iou: F8, gt_pixels: I8, pred_pixels: I8, one_to_one: IndexPairs
 ) -> I8:
     """Return the numerators and the denominators of three Jaccard indices, int64 (2, 3), in pixels.
 
@@ -255,13 +256,13 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     return counts
 
 
-def _pair_one_to_one(benefit: F8) -> tuple[I8, I8]:
+def _pair_one_to_one(benefit: F8) -> IndexPairs:
     """Pair rows with columns one to one for the largest sum of benefits; return their indices."""
     return _linear_sum_assignment()(benefit, maximize=True)
 
 
 @cache
-def _linear_sum_assignment() -> Callable[..., tuple[I8, I8]]:
+def _linear_sum_assignment() -> Callable[..., IndexPairs]:
     """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
     import scipy
 

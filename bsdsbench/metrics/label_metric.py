@@ -288,7 +288,7 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
 
 
 def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
-    """Yield (code, problem, fix) if the objects of a map (H, W) have too many connected pieces.
+    """Yield (code, problem, fix) if each object of a map (H, W) has several connected pieces.
 
     known_numbers: numbers in the map, in any order; those of 0 or less are background.
     side: "prediction" or "ground truth", for the description of the problem.
@@ -297,9 +297,13 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
     if _are_classes(labels, numbers):
         problem = f"each number of the {side} has several large pieces: classes?"
         yield "classes", problem, "number each object, as skimage.measure.label does"
-    elif numbers.size > 1 and _are_shattered(labels, numbers):
-        problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
-        yield "resized", problem, "resize to the nearest number, and save as PNG"
+    elif numbers.size > 1:
+        # Noise of JPEG and interpolation leave slivers of other numbers along every outline: in a
+        # map of ten discs, 17 to 41 pieces for each number
+        pieces = number_pieces(np.where(np.isin(labels, numbers), labels, 0), 8, background=0)
+        if pieces.max(initial=0) > max(20, 4 * numbers.size):
+            problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
+            yield "resized", problem, "resize to the nearest number, and save as PNG"
 
 
 def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
@@ -323,17 +327,6 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
         yield "background", "the largest predicted object is the truth's background", fix
     elif _numbers_background(gt, pred, pixels):
         yield "background", "the largest object is the prediction's background", fix
-
-
-def _are_shattered(labels: Map, numbers: I8) -> bool:
-    """Return True if the `numbers` in a map (H, W) have more than four pieces each on average.
-
-    Objects have hardly more than one, but noise of JPEG and interpolation leave slivers of other
-    numbers along every outline: in a map of ten discs, 17 to 41 pieces for each number. At most
-    20 pieces in all do not suffice.
-    """
-    pieces = number_pieces(np.where(np.isin(labels, numbers), labels, 0), 8, background=0)
-    return bool(pieces.max(initial=0) > max(20, 4 * numbers.size))
 
 
 def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:

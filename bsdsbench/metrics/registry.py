@@ -348,9 +348,8 @@ def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str
 
     for option in sorted(set(settings) - set(Protocol.names())):
         for candidates in (metrics, names()):  # of the run; all
-            # The attrs class of each metric's options, or None
-            options_of = {metric: get(metric).options for metric in candidates}
-            owners = [m for m, cls in options_of.items() if cls and option in fields_dict(cls)]
+            kinds = {metric: get(metric).options for metric in candidates}  # attrs classes or None
+            owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]
             if owners:
                 way = f"write {owners[0]}.{option}"  # one example is enough
                 raise ProtocolError(

@@ -38,6 +38,7 @@ from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_
 # two lines is the sum of the squared distances between their ends. Unit: cells of the grid.
 LINE_THRESHOLDS = (5.0, 10.0, 15.0)
 JUNCTION_THRESHOLDS = (0.5, 1.0, 2.0)
+Grid = tuple[int, int]  # rows and columns
 SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
 
 
@@ -174,7 +175,7 @@ class WireframeMetric(Metric[WireframeOptions]):
         return {**scores, "msap": sap.mean(axis=1), "map_j": junction_ap.mean(axis=1)}
 
 
-def _grid_of(pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
+def _grid_of(pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Grid:
     """Return the range (rows, columns) of predicted coordinates, by the file or the option."""
     if "lines" not in pred.parts:
         return GRID  # 128 x 128
@@ -205,7 +206,7 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     return np.column_stack([lines.scores[:n_lines], is_hit])
 
 
-def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
+def _check_coordinates(lines: Lines, grid: Grid, where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
     If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
@@ -233,7 +234,7 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
         )
 
 
-def _scale_to_128(coordinates: F8, grid: tuple[int, int]) -> F8:
+def _scale_to_128(coordinates: F8, grid: Grid) -> F8:
     """Scale points (N, 2) or lines (N, 4), row column (row column), from `grid` to 128 x 128."""
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])

@@ -1,7 +1,4 @@
-"""Scores that show how much each class of errors costs, from the counts of `boundary_errors`.
-
-They use the counts at the threshold nearest to the ODS threshold (highest F of the data set).
-"""
+"""Scores that show how much each class of errors costs, from the counts of `boundary_errors`."""
 
 from __future__ import annotations
 
@@ -87,8 +84,7 @@ def _counts_of_curves(stack: Stack, weights: Weights) -> Iterator[dict[str, F8]]
         stored_rows = 1 if name == "agreement_pixels" else n_thresholds
         counts = stack[name].reshape(n_images, -1, stored_rows, stack[name].shape[-1])
         summed = weighted_sum(weights, counts)
-        shape = summed.shape[0], summed.shape[1], n_thresholds, summed.shape[3]
-        sums[name] = np.broadcast_to(summed, shape)
+        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_thresholds, summed.shape[3]))
     for k in range(sums["matches"].shape[1]):
         yield {name: summed[:, k] for name, summed in sums.items()}
 

@@ -1,9 +1,4 @@
-"""Conversion of masks, label maps and instance maps to two maps with common labels.
-
-Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
-labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
-Instances are paired by number, or matched by overlap.
-"""
+"""Conversion of masks, label maps and instance maps to two maps with common labels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Means over sequences, as DAVIS takes them: over the frames of each object, then over all objects.
 
-Image ids are SEQUENCE/FRAME. The objects of a sequence are those annotated in its first frame.
 Source. Perazzi et al., CVPR 2016, and davis2017-evaluation.
 """
 

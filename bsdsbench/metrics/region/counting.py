@@ -38,11 +38,6 @@ fop_pred, fop_gt : credits of the objects and parts in the segmentation and in a
     `fop_sums` and `_classify` in `bsdsbench.kernels.regions.contingency`
 fop_pred_candidates, fop_gt_candidates : number of candidates
 fop_precision, fop_recall : fop_pred and fop_gt divided by the number of candidates
-
-For an ultrametric contour map, the overlaps are counted once, at the lowest threshold; at higher
-ones, the rows of merged regions are added. The official measures use the 8-connected regions of
-ucm2 <= t; SEISM's use regions that are 4-connected across the contour grid. On a well-formed ucm2
-the two agree.
 """
 
 from __future__ import annotations
@@ -418,10 +413,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
 
 class _PixelPairs(NamedTuple):
-    """Numbers of ordered pairs of pixels in one region. A region of n pixels has n^2 of them.
-
-    They include (p, q) and (q, p), and the pair of each pixel with itself.
-    """
+    """Numbers of ordered pairs of pixels, also with itself: n^2 in a region of n pixels."""
 
     both: float  # in one region of both maps
     pred: float

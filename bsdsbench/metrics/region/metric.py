@@ -127,18 +127,6 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     }
 
 
-def _best_fop_of_sums(stack: Stack, weights: Weights) -> F8:
-    """Compute F of objects and parts from sums over images, at its best threshold, (S,).
-
-    Precision (recall) is the credit that predicted (annotated) regions earn, divided by the number
-    of candidates, the regions that may earn some.
-    """
-    sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
-    precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])  # (S, T)
-    recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
-    return f_measure(precision, recall).max(axis=1)
-
-
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
@@ -171,8 +159,7 @@ def _columns_of(
     """Yield one column per measure and score, such as "pri.ods" with the title "PRI ODS".
 
     measures: path of a measure in the scores -> its heading in tables, such as "pri" -> "PRI".
-    scores: keys of its scores, such as "ods".
-    lower: True if smaller values are better. shown: in which tables, as in `Column`.
+    scores: keys of its scores, such as "ods". lower, shown: as in `Column`.
     """
     for path, heading in measures.items():
         for score in scores:
@@ -275,13 +262,18 @@ class RegionMetric(Metric[None]):
         curves = _image_curves(stack)  # measure -> its values of each image, (N, T)
         mean_scores = partial(_mean_scores, weights, thresholds)  # ODS and OIS of such values
         f_scores = partial(_f_scores, weights, thresholds)  # ODS, OIS, AP of precision and recall
+        # Precision (recall) of objects and parts from sums over images, (S, T): the credit that
+        # predicted (annotated) regions earn, by the number of regions that may earn some
+        sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
+        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
+        recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
         scores: dict[str, Any] = {
             "covering": _covering_scores(stack, weights),  # its ODS and OIS have rules of their own
             "pri": mean_scores(curves["pri"], highest=True),
             "voi": mean_scores(curves["voi"], highest=False),
             "fop": {
                 **f_scores(stack["fop_precision"], stack["fop_recall"]),
-                "summed": _best_fop_of_sums(stack, weights),
+                "summed": f_measure(precision, recall).max(axis=1),
             },
             "pair_f": f_scores(stack["pair_precision"], stack["pair_recall"]),
         }
@@ -298,10 +290,9 @@ class RegionMetric(Metric[None]):
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """Map the heading of each error and each similarity to the path of its scores in `scores`.
 
-        An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
-        errors as similarities, 1 - error, under names of its own: it calls 1 - hamming_gt "dhd", so
-        "1 - hamming_gt (dhd)" -> ("similarities", "dhd"). Normalised VOI, "nvoi", is a similarity
-        that is not 1 minus one of the errors, and comes last.
+        An error's path is its name: "hamming_gt" -> ("hamming_gt",). SEISM has names for some
+        similarities, 1 - error: "1 - hamming_gt (dhd)" -> ("similarities", "dhd"). Normalised VOI,
+        "nvoi", is a similarity that is not 1 minus one of the errors, and comes last.
         """
         paths: dict[str, tuple[str, ...]] = {}
         for error, seism_name in ERRORS.items():  # such as "hamming_gt", "dhd"; "" if not in SEISM
