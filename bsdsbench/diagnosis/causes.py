@@ -118,8 +118,8 @@ def iterate_other_columns(
     the score in this variant, such as {"ece": score of "ece_mean"}, and its label lists the
     headings of the columns. It names no program (`who`), as a column is no rule of one.
 
-    Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
-    the column of a target belongs to no quantity.
+    Nothing is yielded if the targets are of several parts of the metric (such as classes), or if
+    the column of a target is of no quantity.
 
     targets : column key -> published value
     scores : column key -> score of the run
@@ -133,17 +133,15 @@ def iterate_other_columns(
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    variants: dict[str, None] = {}  # "", "_mean" and so on, each once
-    known_keys: dict[tuple[str, str], str] = {}  # (quantity "ece", variant "_mean") -> "ece_mean"
+    known_keys: dict[tuple[str, str], str] = {}  # (variant "_mean", quantity "ece") -> "ece_mean"
     for key, column in columns.items():
         variant = column.key.replace(column.quantity, "", 1)  # what the key has beside it
-        variants[variant] = None
-        known_keys.setdefault((column.quantity, variant), key)
-    for variant in variants:
+        known_keys.setdefault((variant, column.quantity), key)
+    for variant in dict.fromkeys(variant for variant, _ in known_keys):
         other_scores: dict[str, float] = {}  # target -> score in this variant
         headings = []
         for target in targets:
-            key = known_keys.get((columns[target].quantity, variant), "")
+            key = known_keys.get((variant, columns[target].quantity), "")
             if key in scores:
                 other_scores[target] = scores[key]
                 headings.append(columns[key].heading)
@@ -218,8 +216,8 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    `part` is the part of the metric that the curve belongs to, such as a class, or "" for the
-    metric as a whole. `gt_dir` is as in `_extend_to_0`.
+    `part` is what the curve belongs to, such as a class, or "" for the metric as a whole. `gt_dir`
+    has the ground truth (None: the folder recorded in the run).
 
     The AP rule "edter" needs the point of the curve at threshold 0, where every pixel is predicted;
     without it, its value is None. The rule "step" uses the point if it is known, but not for the
@@ -230,9 +228,8 @@ def _apply_rules(
         curve = curve_from_0 = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:  # for parts, the point is not known
         curve_from_0 = _extend_to_0(run, metric, curve, gt_dir)
-    curve_of_rule = {"edter": curve_from_0}  # of other rules, `curve`
-    if metric not in registry.DEFAULT_METRICS:  # not "boundary"
-        curve_of_rule["step"] = curve_from_0
+    is_boundary = metric in registry.DEFAULT_METRICS  # ("boundary",)
+    curve_of_rule = {"edter": curve_from_0, "step": curve if is_boundary else curve_from_0}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
@@ -244,8 +241,7 @@ def _extend_to_0(run: Evaluation, metric: str, curve: PRCurve, gt_dir: StrPath |
     """Return the overall curve of a metric with a first point at threshold 0, if that is known.
 
     Some metrics know the point, at which every pixel is predicted, from their counts. For the
-    metric "boundary" it is counted from the ground truth in `gt_dir` (None: the folder recorded in
-    the run), if this exists. Otherwise, the curve is returned unchanged.
+    metric "boundary" it is counted from the ground truth in `gt_dir` (None: that of the run).
     """
     stack = run.stack(metric)
     extended = whole_curve(registry.get(metric), curve, stack)
@@ -354,8 +350,7 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     scripts of users do), and a tuple of dicts with the changed fields of the protocol.
     """
     if metric.options:
-        # A list in this package: (name of an option, a value of it, the programs that use it)
-        for name, value, who in in_use(metric.options, metric.name):
+        for name, value, who in in_use(metric.options, metric.name):  # as listed in in_use.toml
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
             key = f"{metric.name}.{name}"
             change: dict[str, Any] = {"options": {metric.name: {name: value}}}
@@ -408,8 +403,8 @@ def many_to_one_counts(
     rows, cols = gt_maps.shape[1:]
     # In pixels, slightly enlarged so that distances equal to it count despite rounding
     tolerance = with_tolerance(protocol.radius((rows, cols)))
-    # The boundary map at each of T thresholds, as `changes`: the pixels that enter or leave it from
-    # one threshold to the next lower one, first those that enter an empty map at the highest
+    # The boundary map at each threshold, from the highest down, as `changes`: the pixels that enter
+    # or leave it from one threshold to the next, first of all an empty map
     valid = truth.parts.get("valid")
     thresholds, changes, _ = threshold_changes(pred, (rows, cols), protocol, valid=valid)
     is_marked = gt_maps.any(axis=0)  # by any annotator

@@ -19,14 +19,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import measured_maps
-from bsdsbench.errors import (
-    DataError,
-    Fix,
-    InputWarning,
-    Problem,
-    Setting,
-    group_similar_problems,
-)
+from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, group_similar_problems
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Grouping, Pair
 from bsdsbench.loaders.reading import Kind, Readings
@@ -259,10 +252,9 @@ class Examination:
             self._count_image(pred, gt, image.file)
 
     def _count_image(self, pred: Prediction, gt: GroundTruth, file: str) -> None:
-        """Count an image, and collect the symptoms, such as of inversion, that its values show.
+        """Count an image: add it to `measured`, and its `file` to the `symptoms` that it shows.
 
-        The counts are added to `measured`, and `file` to those that show a symptom. If the metric
-        raises DataError, its message is added to `refused`.
+        If the metric raises DataError, its message is added to `refused`.
         """
         try:
             counts = self.metric.count_image(pred, gt, self.protocol)

@@ -84,19 +84,17 @@ def doctor(
     keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
     options = make_plan(keywords, protocol, metrics)  # checks and defaults as in `evaluate`
     findings = Findings()
-    readings = list[str]()
-    notes = list[str]()
+    readings, notes = dict[str, None](), dict[str, None]()  # distinct texts, in order
     for name in options.metrics:
         new = _examine_metric(name, options, pred_dir, gt_dir, looked_at, progress)
         # Problems such as a missing file are found once for each metric, and listed once
         findings += [finding for finding in new if finding not in findings]
         # Every metric reads the same images, so the numbers of the last one are kept
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
-        readings.append(new.reading)
-        notes.append(new.note)
+        readings[new.reading] = notes[new.note] = None
     findings.sort(key=lambda finding: finding.level != ERROR)  # False, an error, sorts first
-    findings.reading = "; ".join(filter(None, dict.fromkeys(readings)))  # distinct ones
-    findings.note = "; ".join(filter(None, dict.fromkeys(notes)))
+    findings.reading = "; ".join(filter(None, readings))
+    findings.note = "; ".join(filter(None, notes))
     return findings
 
 

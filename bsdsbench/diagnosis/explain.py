@@ -245,12 +245,9 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Combine the N_PAIRED changes that came nearest to the targets with every other change.
 
-    Targets are published scores, and a change is one of the protocol (such as another thinning)
-    that might explain them. The nearest changes have the smallest gap: the largest difference
-    between a score under the change and its target.
-
-    gap_by_label: the gaps by the labels of changes. A change that was not evaluated has none, and
-        ranks last.
+    Targets are published scores, which a change of the protocol, such as another tolerance, might
+    explain. The nearest changes have the smallest gap: the largest difference between a score under
+    the change and its target. A change that was not evaluated has no gap, and ranks last.
 
     A pair is left out if the two changes exclude each other, or if both together would not affect
     how the run is counted.
@@ -403,13 +400,12 @@ class Search:
         other_rules = self._apply_other_rules(setting, counts)
         for other in (*other_columns, *other_rules):
             changed = {**scores, **other.scores}
-            is_changed = False  # whether a score with a target has another value than in `scores`
+            is_changed = False  # whether a score with a target differs from that in `scores`
             for target in self.targets:
-                score, new_score = scores.get(target), changed.get(target, math.nan)
-                if score is None:  # undefined under this setting; NaN is undefined as well
-                    is_changed = is_changed or not math.isnan(new_score)
-                else:
-                    is_changed = is_changed or abs(new_score - score) > ROUNDING_ERROR
+                score, new_score = scores.get(target, inf), changed.get(target, math.nan)
+                # A score that is undefined, and so missing, becomes inf or NaN: inf differs from
+                # every defined score, but a comparison with NaN is False
+                is_changed = is_changed or abs(new_score - score) > ROUNDING_ERROR
             if not is_changed:
                 continue
             if setting is NO_CHANGE:

@@ -147,30 +147,22 @@ class Displacement(NamedTuple):
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
-    """Find the common displacement of all maps from the ground truth.
+    """Find the common displacement of all maps from the ground truth, to a fraction of a pixel.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
     both (H, W). Returns None if their correlation, averaged over the images, is below
-    LEAST_CORRELATION at every shift.
+    LEAST_CORRELATION at every shift, and (0, 0) if it is largest at a shift of REACH pixels.
     """
+    # Entry [REACH + dy, REACH + dx] is the correlation at a shift of dy rows and dx columns
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    return _locate_peak(surface) if surface.max() >= LEAST_CORRELATION else None
-
-
-def _locate_peak(surface: F8) -> Displacement:
-    """Return the sub-pixel displacement at the peak of a correlation surface, minus 0.5 pixels.
-
-    surface : (2 * REACH + 1, 2 * REACH + 1), where entry [REACH + dy, REACH + dx] is the
-        correlation of map and ground truth at a displacement of dy rows and dx columns
-
-    In each axis, the peak is the vertex of the parabola through the largest entry and its two
-    neighbours. 0.5 is subtracted because boundaries drawn from label maps lie half a pixel above
-    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border, where
-    it has no two neighbours.
-    """
+    if surface.max() < LEAST_CORRELATION:
+        return None
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
-    if y in (0, 2 * REACH) or x in (0, 2 * REACH):
+    if y in (0, 2 * REACH) or x in (0, 2 * REACH):  # at the border: no two neighbours
         return Displacement(0.0, 0.0)
+    # In each axis, the vertex of the parabola through the largest entry and its two neighbours. 0.5
+    # is subtracted because boundaries drawn from label maps lie half a pixel above and to the left
+    # of the true edge
     rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
     columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
     return Displacement(float(rows), float(columns))
@@ -179,8 +171,7 @@ def _locate_peak(surface: F8) -> Displacement:
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
     """Find the displacements of the upper left, upper right, lower left and lower right quarters.
 
-    `find_displacement` is applied to the same quarter of all `maps`. Quarters that do not fit the
-    ground truth are left out.
+    `maps` are as in `find_displacement`. Quarters that do not fit the ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):

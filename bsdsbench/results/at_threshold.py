@@ -36,9 +36,8 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     tables = []
     for metric in [name for name in run.with_curve if name in other.with_curve]:  # P-R curves
         score, other_score = run.score(metric), other.score(metric)
-        spans = []  # such as "0.01 to 0.99"
-        for thresholds in (other_score.curve.thresholds, score.curve.thresholds):
-            spans.append(f"{thresholds[0]:g} to {thresholds[-1]:g}")
+        grids = other_score.curve.thresholds, score.curve.thresholds
+        spans = [f"{grid[0]:g} to {grid[-1]:g}" for grid in grids]  # such as "0.01 to 0.99"
         # For segmentations, thresholds are numbers of levels, whose range can differ
         if spans[0] != spans[1]:
             differing = f"{other.name}, {run.name}: thresholds from {spans[0]} / {spans[1]}"

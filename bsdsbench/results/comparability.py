@@ -88,7 +88,6 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         return [Difference("metrics", *names, Severity.FORBIDS)]
     return [
         *_setting_differences(a, b, shared),
-        *_source_differences(a, b, shared),
         *_reading_differences(a, b),
         *_image_differences(a, b),
         *_truth_differences(a, b, shared),
@@ -102,23 +101,17 @@ def _setting_differences(
 
     It is IGNORED if it affects no score of the given metrics in one of the runs. If one is a
     reference run, so are differences in the settings OWN_OF_REFERENCES, which belong to its method.
+    Another Difference is yielded for each plug-in among the metrics whose source file was changed.
     """
     unused_a, unused_b = (registry.unused_settings(metrics, run.protocol) for run in (a, b))
     # `differences` gives the severity IGNORED to the settings that are `unused` in a signature
     signature = evolve(a.signature, unused=unused_a | unused_b)
-    has_reference = a.reference is not None or b.reference is not None
     for difference in signature.differences(b.signature):
         if difference.field in ("set", "gt"):  # images and annotations are compared one by one
             continue
-        if has_reference and difference.field in OWN_OF_REFERENCES:
+        if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
             difference = evolve(difference, severity=Severity.IGNORED)
         yield difference
-
-
-def _source_differences(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str]
-) -> Iterator[Difference]:
-    """Yield a Difference for each plug-in among the metrics whose source file was changed."""
     for name in changed_sources(a, b):
         if name in metrics:
             hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
@@ -174,12 +167,11 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
         reading = reader.readings(run.protocol, run.provenance.pred_kind or "").pred
         if reading.kind is not Kind.MASK:
             return
-        has_gray = False
-        for record in run.records:
-            evidence = record.pred  # statistics of the values of the prediction
-            if evidence.maps == 0:  # they were not examined
-                return
-            has_gray = has_gray or bool(evidence.values & Values.GRAY)
+        # Of each prediction: flags of its values, and the number of examined maps
+        evidence = [record.pred for record in run.records]
+        if not all(e.maps > 0 for e in evidence):
+            return
+        has_gray = any(e.values & Values.GRAY for e in evidence)
         contents.append("gray, cut" if has_gray else "two values")  # cut: thresholded
     if contents[0] != contents[1]:
         cost = "gray masks were resized or are soft: where they are cut moves their outline"

@@ -268,10 +268,10 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        kind = self.provenance.pred_kind or ""  # such as "soft"
+        readings = []
         # The metrics that decide how files are read: those that require masks, if there are any
-        readers = registry.readers(self.metrics)
-        readings = [metric.readings(self.protocol, kind) for metric in readers]
+        for metric in registry.readers(self.metrics):
+            readings.append(metric.readings(self.protocol, self.provenance.pred_kind or ""))
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):  # it checks the counts of all images together
@@ -404,7 +404,7 @@ class Evaluation(TabularResult):
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         run_columns = definition.columns_of(run_scores)
         columns = (*run_columns, *definition.image_columns, *definition.part_columns)
-        keys = dict.fromkeys(column.key for column in columns)  # such as "dice", each once
+        keys = dict.fromkeys(map(attrgetter("key"), columns))  # such as "dice", each once
         values: dict[str, dict[str, list[Any]]] = {}
         # A block has nested scores as a run has, but of some images: arrays in place of numbers
         for block in definition.image_scores(self.stack(metric), self.protocol):

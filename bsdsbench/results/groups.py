@@ -98,9 +98,8 @@ def _convert_column(raw_values: Sequence[object], label: str) -> list[Value]:
     """Convert the values of a column to floats if all of them are numbers, otherwise to strings.
 
     Missing values are None. In a column of numbers, so are words such as "NA": [2, "10", "NA"]
-    becomes [2.0, 10.0, None], but ["a", "10", "NA"] remains as it is. Numbers may be written as
-    text, without leading zeros (_NUMBER), as "007" is rather an id. Raises DataError, which starts
-    with `label`, if a number is infinite.
+    becomes [2.0, 10.0, None], but ["a", "10", "NA"] remains as it is. A text with leading zeros,
+    such as "007", is no number (_NUMBER). Raises DataError, with `label`, for an infinite number.
     """
     values = [group_value(raw_value, label) for raw_value in raw_values]  # float, string or None
     without_words = [None if value in _MISSING_WORDS else value for value in values]
@@ -379,8 +378,7 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:  # more than four
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Between two quartiles with equally many numbers below them there is no number, so the
-        # group between them would be empty: of such quartiles, only the largest is an edge
+        # Only the last of several quartiles without a number between them: no group is empty
         edges = []
         for quartile, larger in pairwise((*quartiles, math.inf)):
             if any(quartile <= number < larger for number in numbers):
@@ -407,7 +405,6 @@ def _divide(
         from the smallest to the largest value, which is included.
     """
     for value in values:
-        # _NUMBER allows no leading zeros, hence `lstrip`, which leaves nothing of "000"
         if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     numbers = np.array([math.nan if value is None else float(value) for value in values])

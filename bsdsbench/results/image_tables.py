@@ -160,8 +160,8 @@ class SpreadOfImages(NamedTuple):
 def _compute_spread(values: F8) -> SpreadOfImages:
     """Compute the statistics of the scores of N images, float64 (N,), NaN where undefined.
 
-    If a value is infinite, the mean is infinite and the standard deviation NaN. The standard
-    deviation of a single value is NaN. If there are no values, all statistics are NaN.
+    The standard deviation is NaN for a single value, or if a value is infinite. If there are no
+    values, all statistics are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
     n, undefined = known.size, values.size - known.size

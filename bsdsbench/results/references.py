@@ -82,8 +82,7 @@ def reference_run(name: str) -> RunArguments:
 
     It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
     preset bsds500, with the AP and ODS rules of the publication and the thresholds of the counts.
-    If the method gives segmentations, whose boundaries are not thresholded, those of the preset
-    remain. Image sizes are unknown and set to (0, 0).
+    Segmentations have no thresholds, and keep those of the preset. Image sizes are unknown: (0, 0).
     """
     key = name.removeprefix(REF_PREFIX).lower()
     if key not in references():
@@ -166,12 +165,10 @@ def official_run(path: Path) -> RunArguments:
     if not counts:
         # The programs of SBD append a column, and have their own rule for AP
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
-            # The name says that the protocol is unknown. It is given again, because `replace` marks
-            # the name of a changed protocol with "*" otherwise
+            # With its name, which says that it is unknown: `replace` would add a star
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with errors_naming(path, "official tables"):
             for metric in map(registry.get, registry.names()):
-                # None if the tables are not those of this metric
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
@@ -188,9 +185,8 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
     This is so if eval_bdry_img.txt lists another number of images than there are counts, or if the
-    F of ODS in eval_bdry.txt does not follow from the counts or the curve. ODS is the largest F,
-    by one rule at the thresholds, by another also between them. The files do not say which rule
-    they used, so any F from the smallest to the largest of these is accepted, within _SAME_F.
+    F of ODS in eval_bdry.txt does not follow from the counts or the curve. The files do not say
+    which ODS rule they used, so any F from the smallest to the largest by a rule is accepted.
 
     tables: name of an official table -> its rows
     thresholds: (T,) of the counts

@@ -57,10 +57,7 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def parse_score(score: str) -> ScoreName:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE like `score_name`, but raise an error if it fails.
-
-    Raises KeyError if no metric of the package has the score.
-    """
+    """Parse METRIC.SCORE or METRIC.PART.SCORE; raise KeyError if no metric has the score."""
     name = score_name(score)
     if name is None:
         raise KeyError(score)

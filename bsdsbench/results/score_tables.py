@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -93,10 +94,8 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run in which missing predictions were counted as empty maps."""
     lines = []
     for run in runs:
-        missing = []
-        for record in run.records:
-            if record.form == "none":  # the storage format of a missing prediction
-                missing.append(record.image_id)
+        # "none" is the storage format of a missing prediction
+        missing = [record.image_id for record in run.records if record.form == "none"]
         if missing:
             share = f"{len(missing)} of {counted(len(run.records), 'image')}"
             names = listed(missing)
@@ -106,9 +105,7 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 def image_numbers(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
-    sizes = set()
-    for run in runs:
-        sizes.add(len(run.records))
+    sizes = set(map(len, map(attrgetter("records"), runs)))
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
     return f"{smallest}{counted(max(sizes), 'image')}"
 
@@ -171,12 +168,9 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     This is a line "Read as: ...". If the runs differ, it is "NAME, NAME read as: ...; NAME read as:
     ...", without the runs for which it is unknown ("").
     """
-    readings = []
-    for run in runs:
-        readings.append((run.read_as, run.name))
-    names_by_line = grouped(readings)
+    names_by_line = grouped(map(attrgetter("read_as", "name"), runs))
     if len(names_by_line) == 1:
-        return readings[0][0]
+        return runs[0].read_as
     # After the names of runs, the "R" of "Read as" becomes lower case
     lines = [f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items() if line]
     return "; ".join(lines)
@@ -360,9 +354,7 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
-    metric_names: dict[str, None] = {}  # each one once, in order
-    for run in runs:
-        metric_names |= dict.fromkeys(run.metrics)
+    metric_names = dict.fromkeys(chain.from_iterable(map(attrgetter("metrics"), runs)))  # each once
     # A sentence about all tables: "2 methods on 200 images, protocol bsds500"
     contents = "scores" if is_single else f"{n_rows} methods"
     if runs[0].records:
@@ -474,9 +466,8 @@ def _score_table(
     labels = [PART] if has_parts else [METHOD]
     if has_parts and not is_single:
         labels.append(METHOD)
-    keys_of_rows: dict[str, None] = {}  # keys of the scores in any row, in order
-    for row in rows:
-        keys_of_rows |= dict.fromkeys(row.scores)
+    # Keys of the scores in any row, each once, in order
+    keys_of_rows = dict.fromkeys(chain.from_iterable(map(attrgetter("scores"), rows)))
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
     ap_keys: list[str] = []  # keys of the fields that hold an AP
@@ -541,9 +532,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         if column.score:
             part_key = column.key
             break
-    overall_keys = set()
-    for column in metric.columns:
-        overall_keys.add(column.key)
+    overall_keys = set(map(attrgetter("key"), metric.columns))
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:

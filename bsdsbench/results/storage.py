@@ -70,7 +70,7 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
-# Fields of `Provenance` that are tuples
+# Tuples in `Provenance`
 _TYPES_OF_ITEMS = {"empty_gt": str, "no_prediction": str, "best_of": str, "chosen": int}
 
 
@@ -140,8 +140,7 @@ class Provenance:
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):  # mappings, kept without validation
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif field.name in _TYPES_OF_ITEMS:  # tuples
-                item_type = _TYPES_OF_ITEMS[field.name]
+            elif item_type := _TYPES_OF_ITEMS.get(field.name):  # a tuple
                 if isinstance(value, list | tuple):
                     known[field.name] = tuple(v for v in value if isinstance(v, item_type))
             elif isinstance(value, str):  # all other fields are texts
@@ -297,12 +296,10 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
-    """Return the content of result.json for the folder OUT, with one line per image.
+    """Return the content of result.json for OUT, with a line per image and the hash of `counts`.
 
     Paths of the run's folders are relative to OUT, so that everything can be moved together. If the
     content is too large to be read back, the list of images is empty; counts.npz has all of them.
-
-    counts : the content of counts.npz, whose hash is included
     """
     content = run.to_mapping()
     if run.places:
@@ -433,9 +430,8 @@ def unpack_record(data: bytes) -> ImageRecord:
     for metric, (pred_numbers, pred_file), (gt_numbers, gt_file) in evidence_rows:
         pred = Evidence.of_row(pred_numbers, pred_file)
         evidence[metric] = Sides(pred, Evidence.of_row(gt_numbers, gt_file))
-    first = evidence.pop("")  # that for the first metric, whose name is not stored
-    fields |= {"pred": first.pred, "gt": first.gt, "others": evidence}
-    return ImageRecord(**fields, counts=counts, groups=groups)
+    pred, gt = evidence.pop("")  # for the first metric; what remains is that for other metrics
+    return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=evidence)
 
 
 def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
@@ -521,14 +517,9 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     # The evidence for the first metric, in "gt_values" and so on, and that for metrics for which it
     # differs, in "METRIC:gt_values" and so on. There is none without images
-    first_evidence: list[Sides] = []
-    other_evidence: dict[str, list[Sides]] = {}
-    if n_images:
-        first_evidence = _pop_evidence(arrays, "")
-        for name in list(arrays):
-            if name.endswith(":gt_values"):
-                metric = name.partition(":")[0]
-                other_evidence[metric] = _pop_evidence(arrays, metric)
+    first_evidence = _pop_evidence(arrays, "") if n_images else []
+    with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
+    other_evidence = {name: _pop_evidence(arrays, name) for name in with_evidence if n_images}
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for row in groups:
@@ -557,7 +548,6 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
 
     Evidence is a row of statistics of the pixel values, from which the meaning of the values was
     concluded. Returns one `Sides` per image: the evidence of its prediction and its ground truth.
-    The arrays are, for example, "gt_values" for the first metric, and "NAME:gt_values" for another.
     """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:  # "pred" and "gt"

@@ -24,7 +24,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import attrs
@@ -180,21 +180,19 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
-            # Raises now, rather than after counting, if the table of groups lacks an image or has
-            # an unknown one. For a part of a set, the table may be that of the whole set (None)
+            # Raises now, before counting, if the table lacks an image or has an unknown one. For a
+            # part of a set (None), it may be that of the whole set
             ids = [item.image_id for item in source]
             is_part = plan.split_file or plan.task or run.provenance.shard
             others = None if is_part else {*run.failed, *run.provenance.no_prediction}
             group_rows(ids, plan.groups, plan.group_by, others)
-        # Shard I of N has every N-th image from the I-th on; (1, 1) has all
-        shard, n_shards = plan.shard
+        shard, n_shards = plan.shard  # every N-th image; (1, 1): all
         source = source[shard - 1 :: n_shards]
         total = len(source)
         batch = max(1, min(MAX_BATCH, total // BATCH_DIVISOR))
         if n_shards > 1:  # each image without a prediction is listed by one shard too
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
-    # `stored`: the records in `plan.out`, None without it
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None and plan.sources:  # hashes of the Python files of plug-in metrics
             for name in stored.changed_sources(plan.sources):
@@ -213,10 +211,7 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
 
 
 def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
-    """Return the message of an interrupted run: how many images it stored, and how to resume it.
-
-    `stored` has the stored records, or is None if nothing is stored. `prefix` starts the message.
-    """
+    """Return the message of an interrupted run: how many images it stored, and how to resume it."""
     if stored is None:
         return Problem(has=f"{prefix}nothing was kept")
     kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
@@ -375,9 +370,8 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        inputs = []  # one pair for each group of metrics that interpret files in the same way
-        for group in plan.metric_groups:
-            inputs.append(item.load(group, protocol, files))
+        # One pair for each group of metrics that interpret files in the same way
+        inputs = [item.load(group, protocol, files) for group in plan.metric_groups]
         pred, gt = inputs[0]  # all groups have the same kind of ground truth
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
@@ -418,29 +412,23 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors  # also counts missed and false pixels by class
-    # If any metric thresholds maps, and if any uses more of the annotations than boundaries
-    has_thresholds = reads_whole_truth = False
+    has_thresholds = reads_whole_truth = False  # the latter: more than boundaries is compared
     for metric in map(registry.get, plan.metrics):
         has_thresholds |= metric.cuts_at_thresholds
         reads_whole_truth |= metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for group, (pred, gt) in zip(plan.metric_groups, inputs, strict=True):
-        # `form`: there is no file of a prediction, but an empty map, or the annotators are scored
-        file_pred = None if item.form else pred
+        file_pred = None if item.form else pred  # `form`: an empty map or annotators, no file
         evidence = None
         for metric in group.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            # The evidence is that of the group, but metrics of class labels judge these by their
-            # own options
+            # That of the group, but metrics of class labels judge these by their own options
             if evidence is None or metric.reads == "classes":
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     first_evidence = evidence_by_metric[plan.metrics[0]]
-    differing_evidence = {}
-    for name, evidence in evidence_by_metric.items():
-        if evidence != first_evidence:
-            differing_evidence[name] = evidence
+    differing_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
     pred, gt = inputs[0]  # of the group of the first metric
     truth = gt.fingerprints(reads_whole_truth)  # hashes: `listed` of boundaries, `whole` of all
     return ImageRecord(
@@ -490,11 +478,11 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Start a pool of worker processes or threads.
+    """Start a pool of workers: processes ("process"), or threads ("thread" or None).
 
-    requested: "process" for processes, "thread" or None for threads, or "auto". "auto" uses
-        processes if there are at least MANY_WORKERS workers or if they get several images at a time
-        (`batch`). If processes cannot be started, it uses threads, and "process" raises DataError.
+    If "auto" is requested, they are processes if there are at least MANY_WORKERS workers or if they
+    get several images at a time (`batch`), and threads if processes cannot be started. "process"
+    raises DataError then.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
@@ -544,7 +532,7 @@ def _map_in_order(
     executor: makes the calls; if it is None, they are made in this thread.
     max_pending, batch: the maximum number of batches that are pending, and of calls per batch.
 
-    `function` must not raise. So an exception means that a worker has died; BrokenExecutor is then
+    `function` returns its errors. So an exception means that a worker died, and BrokenExecutor is
     raised, with the ids of the images in the pending batches.
     """
     if executor is None:
@@ -572,8 +560,7 @@ def _map_in_order(
                 else:
                     pending.popleft()
             except Exception as error:
-                calls_in_work = chain.from_iterable(submitted.calls for submitted in pending)
-                lost = listed([call[0].image_id for call in calls_in_work])
+                lost = listed([call[0].image_id for waiting in pending for call in waiting.calls])
                 fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
                     f"a worker process died ({fault}; out of memory, a cluster without "

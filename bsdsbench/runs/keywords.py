@@ -455,8 +455,7 @@ def make_plan(
 
         task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
         fields["task"] = task
-        # The given protocol, or that of the task. Raises if an argument contradicts the task
-        protocol = _protocol_of(task, keywords, protocol, names)
+        protocol = _protocol_of(task, keywords, protocol, names)  # raises if one contradicts it
         names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)

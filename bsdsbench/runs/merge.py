@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_list, kind_of_value
+from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.errors import DataError, InputWarning, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Severity
@@ -113,8 +113,7 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
     Lists of left-out images are concatenated and sorted, and the date is the latest. If a detector
     made the maps, `detector` keeps only "taken_over", the total number of maps that were reused
-    from earlier calls. `shard` and `truth`, a hash by which shards are compared, become None. All
-    other fields are those of the first shard.
+    from earlier calls. Fields that belong to a shard become None; others are those of the first.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -207,11 +206,23 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     times_chosen = np.zeros(len(runs), np.int64)
     form = f"best-of-{len(runs)}"  # in place of the format of the predictions, such as "soft8"
     for record in first_run.records:
+        counts_of_runs = [table[record.image_id] for table in tables]
         thresholds = record.counts[_BOUNDARY].thresholds
-        best = _choose_best(thresholds, [table[record.image_id] for table in tables])
-        times_chosen += np.bincount(best.chosen, minlength=len(runs))
-        counts = {_BOUNDARY: best.counts}
-        records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
+        # The counts of M runs at each tolerance, (M, T, 4): at the first one and, if there are any,
+        # at K more. These are (K, T, 4) in a run, and are stacked to (K, M, T, 4)
+        matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
+        if OTHER_MATCHES in counts_of_runs[0]:
+            matches_at += [*np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)]
+        best_at, chosen_at = [], []
+        for matches in matches_at:
+            f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
+            chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
+            best_at.append(matches[chosen, np.arange(thresholds.size)])  # (T, 4)
+            chosen_at.append(chosen)
+        times_chosen += np.bincount(chosen_at[0], minlength=len(runs))
+        others: dict[str, Any] = {OTHER_MATCHES: best_at[1:]} if best_at[1:] else {}
+        best = {_BOUNDARY: MatchCounts(thresholds, best_at[0], **others)}
+        records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     provenance = Provenance(
         gt=first_run.provenance.gt,
         valid=first_run.provenance.valid,
@@ -226,33 +237,6 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
     return Evaluation(protocol, title, records, provenance, places=first_run.places)
-
-
-class _BestCounts(NamedTuple):
-    """The best counts of one image."""
-
-    counts: MatchCounts  # at T thresholds
-    chosen: I8  # (T,): the index of the run with the best F at the first tolerance
-
-
-def _choose_best(thresholds: F8, counts_of_runs: Sequence[Mapping[str, Any]]) -> _BestCounts:
-    """Take, at each of T thresholds, an image's counts in the run with the highest F.
-
-    counts_of_runs: boundary counts of the image in each of M runs: "matches" (T, 4) and, if it was
-        counted at K further tolerances, OTHER_MATCHES (K, T, 4).
-    """
-    matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]  # (M, T, 4)
-    if OTHER_MATCHES in counts_of_runs[0]:
-        others = np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)
-        matches_at.extend(others)  # (K, M, T, 4): one more item for each tolerance
-    best_at, chosen_at = [], []
-    for matches in matches_at:  # at one tolerance
-        f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
-        chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
-        best_at.append(matches[chosen, np.arange(thresholds.size)])  # (T, 4)
-        chosen_at.append(chosen)
-    further: dict[str, Any] = {OTHER_MATCHES: best_at[1:]} if best_at[1:] else {}
-    return _BestCounts(MatchCounts(thresholds, best_at[0], **further), chosen_at[0])
 
 
 def _check_same_images(

@@ -148,7 +148,6 @@ class FileItem:
             return Inputs(None, gt)
         # Of an empty prediction: one per class if predictions have a file per class (`classes`)
         n_maps = len(files.classes) or self.n_maps
-        # The prediction in the files of `pair`, or `n_maps` empty maps if it has none
         pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
 
@@ -449,28 +448,24 @@ def find_sources(
     or if the run has no images. A missing prediction is an empty map if the run counted it as one
     (`missing="zero"`), otherwise an error.
     """
-    # `place`: the absolute path of a folder of the run if this exists, otherwise the given path
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
     metrics = run.metrics if metric is None or metric in run.metrics else [metric]
-    # The metrics that decide how files are read: those that require masks, if there are any
-    reader = registry.readers(metrics)[0]
+    reader = registry.readers(metrics)[0]  # the first that requires masks, otherwise the first
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     # An empty map replaces a missing prediction if it did so in the run, or if this is not known
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     group = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     photos = find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
-    # Masks of the field of view, if the metric can leave out void pixels, those outside of it
-    valid_dir = run.place("valid") if reader.void else None
+    valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
     folders = pred, gt, photo_dir if reader.photo else None, valid_dir
     items, _ = _pair_files(*folders, run.image_ids, missing, kind, group)
     settings = run.metrics, run.protocol, kind
-    # A record with one of these hashes was counted with the settings of the run. There are two,
-    # because the run does not state whether it counted errors by class
+    # Two hashes, because the run does not say whether it counted errors by class
     settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
     return Sources({item.image_id: item for item in items}, photos, kind, reader, settings_hashes)
 

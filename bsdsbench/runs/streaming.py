@@ -305,8 +305,7 @@ def warn_of_passes(records: Mapping[str, ImageRecord]) -> None:
     """Give an InputWarning if images without ids are several passes over the same ground truths.
 
     Such images are numbered. It is so if the sequence of their ground truths, of which at least two
-    differ, repeats. `records` are those of all images by id, in the order in which they came; there
-    is at least one.
+    differ, repeats. `records` are those of one or more images by id, in the order of their arrival.
     """
     truths = [record.truth for record in records.values()]  # hashes of the annotations
     n_different = len({*truths})
