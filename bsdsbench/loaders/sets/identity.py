@@ -21,7 +21,6 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.text import counted
 
 
 @frozen
@@ -57,7 +56,8 @@ class Identity:
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
         n_same = self.total - len(self.missing) - len(self.altered)
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
-        return f"an unknown set, {counted(self.n_images, 'image')}{like}"
+        images = "1 image" if self.n_images == 1 else f"{self.n_images} images"
+        return f"an unknown set, {images}{like}"
 
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.
