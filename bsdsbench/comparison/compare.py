@@ -178,13 +178,9 @@ def _late_starts(
     Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
     Returns a dict from the name of each AP of such a metric, such as "boundary.ap", to the note.
     """
-    note_of_score = dict[str, str]()
-    for metric in metrics:
-        note = late_starts_note(runs, metric)  # "" if no curve starts late
-        if note:
-            ap_names = [s for s in scores if s.startswith(f"{metric}.") and is_ap(s)]
-            note_of_score |= dict.fromkeys(ap_names, note)
-    return note_of_score
+    notes = {metric: late_starts_note(runs, metric) for metric in metrics}  # "": none starts late
+    note_of_score = {score: notes[score.partition(".")[0]] for score in scores if is_ap(score)}
+    return {score: note for score, note in note_of_score.items() if note}
 
 
 def _test_differences(

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import (
-    ComparedScores,
-    Comparison,
-    ScoreDifference,
-    holm_together,
-)
+from bsdsbench.comparison.comparison import ComparedScores, Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
@@ -165,13 +160,10 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        slice_names, differences = list[str](), list[ScoreDifference]()  # by slice, then by pair
-        for name, compared in comparisons.items():
-            of_slice = [d for d in compared.differences if d.score == score]
-            differences += of_slice
-            slice_names += [name] * len(of_slice)
-        # `holm_together` keeps the order of the differences
-        for name, d in zip(slice_names, holm_together(differences), strict=True):
+        in_slices = [(name, d) for name, c in comparisons.items() for d in c.differences]
+        of_score = [(name, d) for name, d in in_slices if d.score == score]  # all slices and pairs
+        corrected = holm_together(d for _, d in of_score)  # in the same order
+        for (name, _), d in zip(of_score, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             p_holm = Estimate(d.p_holm, mark="*" if d.significant(first.level) else "")
             rows.append([*labels, Estimate(d.value, d.low, d.high), d.p, p_holm])

@@ -25,14 +25,7 @@ from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
-from bsdsbench.results.score_tables import (
-    IMAGE_COUNT,
-    METHOD,
-    PART,
-    TableFooter,
-    table_column,
-    table_footer,
-)
+from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
@@ -263,8 +256,7 @@ def slice_tables(
             of_parts = [score for score in shown if score not in overall]
             for scores in filter(None, (overall, of_parts)):  # those that are not empty
                 slices_shown = [of_run for _, of_run in with_metric]
-                # The texts below the table are about all runs, also those without the metric
-                tables.append(_slice_table(metric, slices_shown, scores, table_footer(runs)))
+                tables.append(_slice_table(metric, slices_shown, scores, runs))
     return tables
 
 
@@ -310,7 +302,7 @@ def _slice_rows(slices: Slices) -> list[_SliceRow]:
 
 
 def _slice_table(
-    metric: str, slices: Sequence[Slices], scores: Sequence[str], footer: TableFooter
+    metric: str, slices: Sequence[Slices], scores: Sequence[str], runs: Sequence[Evaluation]
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
@@ -320,7 +312,7 @@ def _slice_table(
 
     slices : one for each run that has the metric
     scores : either all are METRIC.SCORE, or all are METRIC.PART.SCORE
-    footer : the texts below the table on the runs
+    runs : all runs, also those without the metric: the texts below the table are about them
     """
     parsed_scores = [score_names.parse_score(score) for score in scores]  # metric, part, column
     parts = list(dict.fromkeys(parsed.part for parsed in parsed_scores))  # [""]: overall scores
@@ -353,6 +345,7 @@ def _slice_table(
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
     notes += _means_of_few(slices, scores)  # on macro means over only some slices
+    footer = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
     footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)

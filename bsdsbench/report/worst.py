@@ -295,12 +295,12 @@ def _overlay_columns(
     folders : the folder of each run, method by method
     """
     columns = []
-    first = 0  # index of the method's first run
+    remaining = iter(folders)
     for number, method in enumerate(methods, 1):
-        folder = folders[first] / "overlays"
-        cells = {i: str(overlays.overlay_path(folder, i) or "") for i in image_ids}
+        folder, *_ = islice(remaining, method.n_runs)
+        paths = {i: overlays.overlay_path(folder / "overlays", i) for i in image_ids}
+        cells = {image_id: str(path or "") for image_id, path in paths.items()}
         columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
-        first += method.n_runs
     return columns
 
 
