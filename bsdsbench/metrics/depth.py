@@ -189,7 +189,7 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
     The depth of a pixel is known if its stored value is finite and above 0. By `opt.invalid`, these
     pixels are evaluated (`DepthMaps.valid`):
 
-    - "truth": those that are True in `gt.valid` and of known true depth, as far as there are these
+    - "truth": those that are True in `gt.valid` and have a known true depth, if it has these maps
     - "both": those of "truth" that also have a known predicted depth
     - "none": all
 

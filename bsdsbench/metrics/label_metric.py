@@ -189,13 +189,15 @@ class LabelMetric(Metric[MapOptions]):
                 return FilesRead(Kind.OBJECTS)  # each number is the same object in both maps
             if opt.unit == "instance":
                 return FilesRead(Kind.INSTANCES)  # numbers of objects that are paired by overlap
-            return FilesRead(Kind.CLASSES) if opt.classes else FilesRead(Kind.MASK, opt.ignored)
+            if opt.classes:
+                return FilesRead(Kind.CLASSES)
+            return FilesRead(Kind.MASK, void=opt.ignored)
         # Objects are the connected components of masks. If `components_of` names one side, only
         # this side has masks, and the other side already has numbers of objects
         if opt.components_of == "predictions":
             return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=True)
-        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None
-        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_kind, components=True)
+        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None  # None: as the truth
+        return FilesRead(Kind.MASK, void=opt.ignored, pred_labels=pred_kind, components=True)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.

@@ -187,7 +187,8 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
     of each class (C, H, W), soft or bool. The ground truth, and predicted labels, are scaled by
     `params.scale`. Predicted boundaries of another size are resized by the rule `params.resize`. A
-    border of `params.border` pixels is ignored in full-size maps, or cut off at the end.
+    border of `params.border` pixels is cut off at the end or, with the rule "ignore", overwritten:
+    in labels by the ignored label, in boundaries by 0.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
@@ -223,8 +224,7 @@ def _annotated_boundaries(gt: GroundTruth, params: SemanticOptions) -> Bool:
     """Return the annotated boundaries of C classes, thinned and scaled by the options, (C, H', W').
 
     They are drawn from the annotated labels if there are no annotated boundaries, or if a radius is
-    given. If `params.scaled` is "labels", the labels are scaled before boundaries are drawn, and
-    otherwise the boundaries at the end.
+    given. If `params.scaled` is "labels", the labels are scaled before, otherwise the boundaries.
     """
     from bsdsbench.kernels.thinning import thin_each
 
