@@ -128,8 +128,7 @@ class OcclusionMetric(CurveMetric[None]):
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
         further: Arrays = {}
         if counter is not None:
-            at_same = protocol.replace(thresholds=tuple(thresholds.tolist()))
-            further = counter(resized, gt, at_same)
+            further = counter(resized, gt, protocol.replace(thresholds=tuple(thresholds.tolist())))
         return {
             **further,
             "thresholds": thresholds,

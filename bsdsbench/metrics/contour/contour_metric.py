@@ -404,9 +404,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         # The counts of each class, summed over images: name -> (S, C, ...)
         sums = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
         keys, classes = tuple(opt.measures()), opt.class_names  # M keys, C names ("mask" for masks)
-        # A mean includes the pairs of masks for which the measure is defined, out of all that could
-        # be, (S, C, M)
-        n_defined = sums["value_count"]
+        n_defined = sums["value_count"]  # (S, C, M), pairs of masks in each mean, of `n_possible`
         n_pairs = sums["pairs"].sum(axis=2)  # (S, C), without those of two empty masks
         if opt.unit == "class" and not opt.classes:  # a single mask per image: all images
             n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
