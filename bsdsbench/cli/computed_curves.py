@@ -16,7 +16,14 @@ import click
 from bsdsbench.cli.shared import option_values, say
 from bsdsbench.curves import delong, det, pr, roc, threshold_curve
 from bsdsbench.curves.areas import AreaRow, area_table, point_areas
-from bsdsbench.curves.points import AxesKind, CurvePoints, check_totals, meeting, points_of
+from bsdsbench.curves.points import (
+    AnyCurve,
+    AxesKind,
+    CurvePoints,
+    check_totals,
+    meeting,
+    points_of,
+)
 from bsdsbench.curves.samples import LabelReading
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.io import write_atomic
@@ -34,7 +41,7 @@ _AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
     "det": ("det",),
     "both": ("roc", "pr"),
 }
-_COMPUTE: dict[AxesKind, Callable[..., Any]] = {"pr": pr, "roc": roc, "det": det}
+_COMPUTE: dict[AxesKind, Callable[..., AnyCurve]] = {"pr": pr, "roc": roc, "det": det}
 # --kind -> the rates written to a .csv file
 _RATES_OF_KIND = {
     "pr": ("recall", "precision"),
@@ -139,13 +146,14 @@ def _curve_of_samples(name: str, samples: LabelsAndScores, args: CurvesArguments
     return NamedCurve(name, curves_by_axes, points, points_are_given=False, samples=kept_samples)
 
 
-def _ranked_curve(axes: AxesKind, samples: LabelsAndScores, args: CurvesArguments) -> Any:
+def _ranked_curve(axes: AxesKind, samples: LabelsAndScores, args: CurvesArguments) -> AnyCurve:
     """Compute the PR, ROC or DET curve of samples ranked by score."""
     # "reading" (--labels): which labels are positive. "normalize_prior": their share in PR
     common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
     special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
     keywords = option_values(args, common + special[axes])  # options with the names of keywords
-    return _COMPUTE[axes](samples.labels, samples.scores, **keywords)
+    compute = _COMPUTE[axes]
+    return compute(samples.labels, samples.scores, **keywords)
 
 
 def _curve_at_quantiles(samples: LabelsAndScores, args: CurvesArguments) -> CurvePoints:
@@ -202,18 +210,15 @@ def draw_figure(target: str, curves: Sequence[NamedCurve], args: CurvesArguments
     """Write a figure of all curves to the file `target`.
 
     It has a plot for each of the axes of --kind, side by side, in which all curves are drawn. With
-    --kind both, these are ROC and PR.
-
-    A curve (a NamedCurve) has the curves computed for these axes, `curves_by_axes`, for example
-    {"roc": ROCResult, "pr": PRResult}, and `points` (a CurvePoints), which with --between include a
-    point at each whole number of true positives.
+    --kind both, these are ROC and PR, and `curves_by_axes` of a curve is, for example,
+    {"roc": ROCResult, "pr": PRResult}.
     """
     from bsdsbench.plotting import plot_spaces
 
     all_axes = _AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     drawn: dict[str, Any] = {}  # name in the legend -> curve
     for curve in curves:
-        if args.between:
+        if args.between:  # with a point at each whole number of true positives
             drawn[curve.name] = curve.points
         else:
             # `plot_spaces` takes one curve, and converts it to all axes by its TP and FP. For

@@ -302,14 +302,15 @@ def protocol_from(
         protocol = protocol.replace(**changes)
         # Warn of what was set in vain: fields, and metrics whose options were set, which are the
         # entries of the field "options". The fields "name" and "version" never change a score
-        changed = {*changes, *changes.get("options", ())} - {"name", "version", "options"}
+        options_by_metric: Any = changes.get("options", ())
+        changed = {*changes, *options_by_metric} - {"name", "version", "options"}
         unused = changed & registry.unused_settings(metrics, protocol)
         if unused:
             warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
     return registry.complete_options(protocol)  # with the defaults of metric options
 
 
-def _changes_of(options: ProtocolOptions) -> dict[str, Any]:
+def _changes_of(options: ProtocolOptions) -> dict[str, object]:
     """Return {field: value} of the fields of the protocol that the options change.
 
     Options of metrics are nested: --set depth.crop=1 gives {"options": {"depth": {"crop": 1}}}.
@@ -325,7 +326,7 @@ def _changes_of(options: ProtocolOptions) -> dict[str, Any]:
         texts.append("thin=false")
     if options.nms:
         texts.append("nms=true")
-    changes: dict[str, Any] = parse_overrides(texts) if texts else {}
+    changes = parse_overrides(texts) if texts else {}
     if "max_dist" in changes and changes.get("max_dist_px") is not None:
         raise click.UsageError("give --max-dist or --max-dist-px, not both")
     if options.thresholds:

@@ -40,29 +40,18 @@ def plot_ranks(
     horizontal line its interval (see `bsdsbench.comparison.ranks`). Vertical lines at the right
     join groups of methods that do not differ significantly.
 
-    Parameters
-    ----------
-    compared : Comparison, MethodComparison or mapping
-        A comparison of at least two runs or methods. The comparisons in a mapping of names to
-        comparisons, such as `compare_slices` returns, are stacked vertically.
-    score : str, optional
-        The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
-        its first score. Default: the first score that the comparison shows.
-    look : str, optional
-        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
-    path : path, optional
-        Also write the figure to this .pdf, .svg or .png file.
+    The figure has one axes per comparison. A comparison in which all scores are undefined is left
+    out.
 
-    Returns
-    -------
-    Figure
-        One axes per comparison. A comparison in which all scores are undefined is left out.
+    compared : a comparison of at least two runs or methods. The comparisons in a mapping of names
+        to comparisons, such as `compare_slices` returns, are stacked vertically
+    score : the score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
+        its first score. Default: the first score that the comparison shows
+    look : "screen", "column" or "page" (sizes for a paper), or "slide"; default: "screen"
+    path : also write the figure to this .pdf, .svg or .png file
 
-    Raises
-    ------
-    DataError
-        If there is only one method, if the score was not compared, or if it is undefined for all
-        methods.
+    Raises DataError if there is only one method, if the score was not compared, or if it is
+    undefined for all methods.
 
     Examples
     --------
