@@ -146,10 +146,8 @@ def kind_of_value(value: object) -> str:
 def advice_on_range(low: float, high: float) -> tuple[str, ...]:
     """Return advice on floats of which some are below 0 or above white, which is 1 or 255.
 
-    They may come from a cubic resize, which overshoots black and white by up to a fifth of white,
-    or from a network without its sigmoid.
-
-    low, high : the smallest and the largest value
+    `low` and `high` are the smallest and the largest. They may come from a cubic resize, which
+    overshoots black and white by up to a fifth of white, or from a network without its sigmoid.
     """
     sigmoid = "apply the sigmoid, if it is raw network output"
     # On the scale to 255, half of white tells them from network output. 1.25: a fifth with a margin

@@ -73,10 +73,9 @@ def check_command(args: _CheckArguments) -> int:
     if args.update:
         unused = (*options, "output_format", "junit", "summary")  # names of options
         refuse_given(unused, "--update, which checks nothing")
-        tolerances = _parse_tolerances(args.tolerance, known_scores=flat_scores(evaluation))
+        tolerances = _parse_tolerances(args.tolerance, known=flat_scores(evaluation))
         # Tolerances and a choice of scores that are not given are taken from the earlier file
-        earlier_file = args.baseline
-        new_baseline = gate.Baseline.of(evaluation, tolerances, earlier_file, scores)
+        new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
         new_baseline.save(args.baseline)
         # Name of the run -> its number of images, and those left out
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
@@ -86,7 +85,7 @@ def check_command(args: _CheckArguments) -> int:
             print(args.baseline)
         return 0
     baseline = gate.Baseline.load(args.baseline)
-    options["tolerance"] = _parse_tolerances(args.tolerance, known_scores=baseline.scores)
+    options["tolerance"] = _parse_tolerances(args.tolerance, known=baseline.scores)
     with progress("check", "samples") as report:
         checked = gate.check(evaluation, baseline, scores=scores, progress=report, **options)
     _write_check(checked, args)
@@ -118,12 +117,10 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
         say(line)
 
 
-def _parse_tolerances(
-    texts: tuple[str, ...], known_scores: Collection[str]
-) -> dict[str, float | str]:
-    """Parse the values of --tolerance into {score: tolerance}.
+def _parse_tolerances(texts: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
+    """Parse the values of --tolerance into {full name of a score: tolerance}.
 
-    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
+    "0.002" or "5%" applies to all `known` scores; "ods=0.002" or "ods=5%" overrides it for one.
     Numbers become floats. Any other text, such as "5%", is kept, and validated when it is used.
     """
     from bsdsbench.results.score_names import full_name
@@ -134,8 +131,7 @@ def _parse_tolerances(
         tolerance: float | str = limit
         with suppress(ValueError):
             tolerance = float(limit)
-        # "ods" is "boundary.ods"
-        names = [full_name(score, known_scores)] if score else known_scores
+        names = [full_name(score, known)] if score else known  # "ods" is "boundary.ods"
         tolerances |= dict.fromkeys(names, tolerance)
     return tolerances
 

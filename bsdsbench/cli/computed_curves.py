@@ -400,9 +400,8 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
             areas_of_samples[curve.name] = areas
         else:
             check_totals(points)
-            areas_of_points[curve.name] = point_areas(
-                points.tp, points.fp, points.positives, points.negatives
-            )
+            counts = points.tp, points.fp, points.positives, points.negatives
+            areas_of_points[curve.name] = point_areas(*counts)
     tables = []
     # The last argument: the properties of each way to compute an area, shown in the last columns
     if areas_of_samples:

@@ -263,9 +263,6 @@ def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None
         raise click.UsageError("give the folder of a run (OUT), or --method NAME=OUT")
 
 
-# From options to inputs --------------------------------------------------------------------------
-
-
 def protocol_from(
     options: ProtocolOptions, metrics: Sequence[str] = (), valid_dir: str | None = None
 ) -> Protocol:
@@ -435,10 +432,7 @@ def compile_first(
         compile_once()
 
 
-# Output ------------------------------------------------------------------------------------------
-
-# Without a terminal, progress is printed as lines. Two lines are at least this many seconds apart,
-# or a tenth of the elapsed time if that is longer
+# Two lines of progress are at least this far apart, or a tenth of the elapsed time if it is longer
 PLAIN_SECONDS = 5.0
 BRIEF = 2.0  # the last line of finished work is left out if less than this has passed since another
 
