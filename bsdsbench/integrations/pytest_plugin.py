@@ -11,6 +11,7 @@ written from the runs instead.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,16 +42,21 @@ def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]
     It takes the arguments of `comparison.gate.assert_scores`, but the path of the baseline is
     relative to the folder of the test file. With --bsdsbench-update, it only writes the baseline.
     """
+    return partial(_assert_scores, request)
+
+
+def _assert_scores(
+    request: pytest.FixtureRequest, run: Evaluation | PathLike, baseline: PathLike, **options: Any
+) -> GateResult | None:
+    """Fail the test that `request` describes if a score of `run` is below that in `baseline`.
+
+    `baseline` is relative to the folder of the test. `options` are those of the comparison. With
+    --bsdsbench-update, `baseline` is written from `run`, and nothing is compared.
+    """
     from bsdsbench.comparison import gate
 
-    def assert_scores(
-        run: Evaluation | PathLike, baseline: PathLike, **options: Any
-    ) -> GateResult | None:
-        """Fail if a score of `run` is below that in `baseline`, relative to the test's folder."""
-        __tracebackhide__ = True  # a failure points to the line of the test
-        # `request` is the test that asked for the fixture
-        if request.config.getoption("--bsdsbench-update"):
-            options = {"update": True}  # write the baseline; options of a comparison are not needed
-        return gate.assert_scores(run, Path(request.path).parent / baseline, **options)
-
-    return assert_scores
+    __tracebackhide__ = True  # a failure points to the line of the test
+    path = Path(request.path).parent / baseline
+    if request.config.getoption("--bsdsbench-update"):
+        return gate.assert_scores(run, path, update=True)
+    return gate.assert_scores(run, path, **options)

@@ -76,9 +76,10 @@ class BenchmarkMetric(Metric):
         options : passed to torchmetrics.Metric
         """
         super().__init__(**options)
-        unchecked: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
-        keywords = RunKeywords(on_error="skip", group_by=group_by, **unchecked)
-        # The settings of all updates, checked, and with the defaults of the first metric filled in
+        # The settings of all updates. `make_plan` checks them, and takes those that are not given
+        # from the first metric. (`groups` has any type here, which the type checker must not see)
+        any_type: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
+        keywords = RunKeywords(on_error="skip", group_by=group_by, **any_type)
         self.plan = make_plan(keywords, protocol, metrics)
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
@@ -91,7 +92,8 @@ class BenchmarkMetric(Metric):
         self.counts: Any
         # torchmetrics' MetricCollection takes metrics with equal states after the first batch for
         # the same metric, and updates only one of them. `counts` of different protocols are both
-        # empty if no image of the batch is counted, so a hash of the settings is a state too
+        # empty if no image of the batch is counted, so a hash of the settings is a state too. It is
+        # the same on all ranks, and so is its maximum
         settings_hash = zlib.crc32(repr((self.protocol, self.metrics)).encode())
         self.add_state("settings", default=torch.tensor(settings_hash), dist_reduce_fx="max")
 
@@ -111,16 +113,19 @@ class BenchmarkMetric(Metric):
 
         An image may be added again with the same id; `evaluation` counts it once. If an id was
         used for a different image, DataError is raised and nothing is added.
+
+        The counts of each image are appended to the state `counts` as a tensor of bytes, because
+        torchmetrics can gather only tensors from the processes of a distributed run (its ranks).
         """
         records = image_records(pred, gts, image_id, groups, self.plan)  # the counts of each image
         if image_id is None:
             # Drop the numbers within this update: `evaluation` numbers the images of all ranks
             records = [replace(record, image_id="") for record in records]
         else:
-            seen = dict(self._seen)
-            for record in records:
+            seen = dict(self._seen)  # a copy, so that an error leaves the metric unchanged
+            for record in records:  # the fingerprint is a hash of the images
                 if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
-                    raise _second_image(record.image_id)
+                    raise _different_images(record.image_id)
             self._seen = seen
         for record in records:
             data = pack_record(record)
@@ -147,16 +152,16 @@ class BenchmarkMetric(Metric):
             # The same image may come again, if a sampler repeats it to fill the last batch
             first = records.setdefault(record.image_id, record)
             if not first.equals(record):
-                raise _second_image(record.image_id)
+                raise _different_images(record.image_id)
         if not records:
             raise DataError("no images yet: call update before compute")
         warn_of_passes(records)  # if the ground truths of numbered images repeat in the same order
         run = Evaluation(self.protocol, name, list(records.values()))
-        run = run.with_groups(self.plan.groups, self.plan.group_by, None)
-        # Both raise DataError for unusable values. One batch, within `forward`, shows too little to
-        # warn that most soft maps seem inverted
+        run = run.with_groups(self.plan.groups, self.plan.group_by, others=None)
+        # Both raise DataError for unusable values; the second also warns that most soft maps seem
+        # inverted, for which a single batch (within `forward`) shows too little
         if self._within_forward:
-            run.verdict()
+            run.verdict()  # its warnings are not used
         else:
             warn_if_inverted(run)
         return run
@@ -201,6 +206,6 @@ def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
         start = end
 
 
-def _second_image(image_id: str) -> DataError:
+def _different_images(image_id: str) -> DataError:
     """Return the error for two different images with the same id."""
     return DataError(f"{image_id}: two different images, expected an id for each")

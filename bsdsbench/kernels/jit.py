@@ -136,17 +136,6 @@ class _Compilation:
         return loaded
 
 
-@contextmanager
-def _numba_cache(folder: Path | None) -> Iterator[None]:
-    """Let numba's decorators use `folder` for compiled code in the `with` block."""
-    user_folder = config.CACHE_DIR
-    config.CACHE_DIR = str(folder or "")
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = user_folder
-
-
 def kernel(function: Kernel | None = None, vectorise: bool = False, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
@@ -165,7 +154,9 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
         return lambda decorated: kernel(decorated, vectorise, **options)
     is_inner = "no_cpython_wrapper" in options
     is_cached = _cache_folder is not None and not is_inner
-    with _numba_cache(_cache_folder):
+    user_folder = config.CACHE_DIR
+    try:  # numba reads the folder for compiled code when a function is decorated
+        config.CACHE_DIR = str(_cache_folder or "")
         if not IS_TESTED:  # this version of numba is not known to work with compiler.py
             inline = options.get("inline", "never")
             return njit(function, nogil=True, cache=is_cached, inline=inline)
@@ -185,6 +176,8 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
             compiled._cache.allocates = allocates
             compiled._compiler.compile = compilation.load_or_compile
         return compiled
+    finally:
+        config.CACHE_DIR = user_folder
 
 
 def inner(function: Kernel, **options: object) -> Kernel:

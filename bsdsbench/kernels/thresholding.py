@@ -240,9 +240,9 @@ def _table_histogram(values, gt, table, hist):
 
     values uint8 or uint16 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
     table int16 (possible values,): the level of each possible value.
-    hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt, in
-        one of several rows, whose sum is the histogram. Neighbouring values are counted in
-        different rows, so that one increment need not wait for another.
+    hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt.
+        The histogram is the sum of the rows. Neighbouring values are counted in different rows, so
+        that one increment need not wait for another.
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

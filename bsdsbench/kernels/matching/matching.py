@@ -244,7 +244,7 @@ def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) 
         annotator = first_annotator + k
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator)
         if n_steps == 1:  # all predicted vertices are on
-            _match_two_maps(pred, gt, geometry, work, matched_gt)
+            matched_gt += _match_two_maps(pred, gt, geometry, work)
         else:
             _match(steps, pred, gt, geometry, work, matched_gt)
     return AllMatches(pred, gt_bits, matched_gt)
@@ -263,11 +263,9 @@ def count_partners(truth: Truth) -> I8:
     n_partners = np.zeros(truth.vertices.pixel.size, np.int64)
     vertices_of = [slice(first, end) for first, end in pairwise(ends)]  # of each annotator
     largest = int(np.diff(ends).max(initial=0))  # number of pixels of the largest map
-    # Work space: an array for edges, which all share, because only one map of the two needs edges;
-    # the bit of a single step for each pixel; and the number of matched pixels
+    # All share one array for edges (the arena), because only one map of the two needs edges
     arena = graph.new_arena(largest, largest, truth.disk.cost.size)
-    bits, n_matched = np.zeros((n_partners.size, 1), np.uint64), np.zeros(1, np.int64)
-    work = graph.new_work(largest, n_steps=1)
+    work, bits = graph.new_work(largest, n_steps=1), np.zeros((n_partners.size, 1), np.uint64)
     sides = [  # the pixels of each annotator, as vertices
         graph.new_side(truth.vertices, k, graph.GT_TIE_FACTOR, arena, bits)
         for k in range(truth.n_annotators)
@@ -275,16 +273,14 @@ def count_partners(truth: Truth) -> I8:
     for i, j in combinations(range(truth.n_annotators), 2):
         first, second = sides[i]._replace(tie_factor=graph.PRED_TIE_FACTOR), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, second.pixel.size, annotator=0)
-        _match_two_maps(first, second, geometry, work, n_matched)  # sets the mates of all vertices
+        _match_two_maps(first, second, geometry, work)  # sets the mates of all vertices
         n_partners[vertices_of[i]] += first.nodes["mate"] != NO_VERTEX
         n_partners[vertices_of[j]] += second.nodes["mate"] != NO_VERTEX
     return n_partners
 
 
-def _match_two_maps(
-    first: Side, second: Side, geometry: graph.Geometry, work: graph.Work, n_matched: I8
-) -> None:
-    """Match the vertices of two maps, and add the number of pairs to n_matched[0].
+def _match_two_maps(first: Side, second: Side, geometry: graph.Geometry, work: graph.Work) -> int:
+    """Match the vertices of two maps, and return the number of pairs.
 
     The vertices of the smaller map are inserted one by one, with the larger map complete from the
     start. A vertex that finds no mate has searched in vain, and the smaller map has fewer of these.
@@ -297,7 +293,9 @@ def _match_two_maps(
     # the vertices of the smaller one
     on_at_start = np.arange(larger.pixel.size, dtype=np.uint32)
     step = Steps(np.zeros(2, np.int64), on_at_start[:0], np.zeros(0, np.bool_), on_at_start)
-    _match(step, larger, smaller, geometry, work, n_matched)
+    n_pairs = np.zeros(1, np.int64)
+    _match(step, larger, smaller, geometry, work, n_pairs)
+    return int(n_pairs[0])
 
 
 @kernel(_nrt=False)
