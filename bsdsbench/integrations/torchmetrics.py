@@ -5,8 +5,7 @@
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
     several = BenchmarkMetric(metrics=["boundary", "pixel"])   # {"boundary/ods": tensor, ...}
 
-The state holds the counts of each image as bytes. It is gathered over ranks like any torchmetrics
-list, so the scores do not depend on the number of ranks. Images are told apart by their ids: an
+The scores do not depend on the number of ranks (processes). Images are told apart by their ids: an
 image that a distributed sampler repeats to fill the last batch counts once, and two different
 images with the same id are an error. Images without an id all count.
 """

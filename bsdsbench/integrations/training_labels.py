@@ -17,7 +17,6 @@ from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
 from bsdsbench.metrics.matches import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
-# Kernels are imported where they are called, see boundary.py.
 _DISTANCES = ("l2", "l1", "linf")
 _LARGEST_VALUE = 1e15  # a limit that keeps sums of costs finite
 

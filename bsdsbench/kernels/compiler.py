@@ -61,10 +61,9 @@ class KernelCode(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise the code of a kernel, linked with all that it calls, at LLVM's level 2, not 3.
 
-        numba calls this method. With llvmlite 0.45 or later, loops are not unrolled, straight-line
-        code is not vectorised (SLP), and loops are vectorised only if `vectorises` is True: all
-        this takes long to compile and makes most kernels no faster. Earlier versions offer no such
-        choice.
+        With llvmlite 0.45 or later, loops are not unrolled, straight-line code is not vectorised
+        (SLP), and loops are vectorised only if `vectorises` is True: all this takes long to compile
+        and makes most kernels no faster. Earlier versions offer no such choice.
         """
         module = self._final_module
         # The linkage of called functions, linkonce_odr, lets others use them too. Make it internal

@@ -1,8 +1,4 @@
-"""Occlusion edges of depth maps: neighbours whose inverse depths differ by more than a ratio.
-
-The side of such a pair is the position in it of the nearer pixel, which has the larger inverse
-depth: 0 left, 1 top, 2 right, 3 bottom.
-"""
+"""Occlusion edges of depth maps: neighbours whose inverse depths differ by more than a ratio."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ MATLAB documents for bwmorph(bw, 'thin', Inf). Two subiterations alternate until
 pixel. In a subiteration, each pixel is tested by its eight neighbours (`mark_deletable`) before any
 pixel is deleted. Pixels outside the image are off.
 
-A map is kept as bits, so that one logical operation tests 64 pixels of a row. Words that lie below
-each other are contiguous in memory, so that the CPU can process several rows at once.
+A map is kept as bits: one logical operation tests 64 pixels of a row, and several rows at once with
+vector instructions, as words below each other are contiguous in memory.
 """
 
 from __future__ import annotations

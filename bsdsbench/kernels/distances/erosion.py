@@ -1,8 +1,4 @@
-"""Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
-
-Maps are held as bits (bits.py), two maps of equal size one below the other; pixels outside the
-image are off.
-"""
+"""Inner boundaries of masks and label maps (H, W): pixels that erosion with a square removes."""
 
 from __future__ import annotations
 
@@ -124,11 +120,8 @@ def _erode_rows(bits, side, to_corner, padded_row, eroded):
 
 @kernel(inline="always", _nrt=False)
 def _bits_from(row, word, bit):
-    """Return the 64 bits of a row of words that begin at a bit (0 .. 63) of a word.
-
-    They are the high bits of this word and the low bits of the next one. That one is shifted twice,
-    because a shift by 64 - bit is undefined for bit 0.
-    """
+    """Return the 64 bits of a row of words that begin at a bit (0 .. 63) of a word."""
+    # The second word is shifted twice, because a shift by 64 - bit is undefined for bit 0
     return row[word] >> bit | row[word + 1] << ONE << (_LAST_BIT - bit)
 
 

@@ -6,11 +6,9 @@ max(1, ceil(100 * 100 * max_dist_px)). The matching maximises the sum of the edg
 C - c as a multiple of a power of two, minus a pseudo-random tie (`new_geometry`). The ties make the
 optimum unique for all practical purposes, so the order of the search does not matter.
 
-A side is one of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-start from either, so functions take `side`, the set that they work on, and `opposite`. A vertex is
-a pixel of a side that is on at some threshold. Its mate is the vertex of the other side that it is
-matched with. A free vertex has no mate. A step takes the predicted map from one threshold to the
-next, the highest first unless a function says otherwise. Step s is bit s & 63 of word s >> 6.
+A side is one of the two vertex sets: the prediction, or an annotator's ground truth. A vertex is a
+pixel that is on at some threshold; its mate is the vertex that it is matched with, if any. A step
+takes the predicted map from one threshold to the next. Step s is bit s & 63 of word s >> 6.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
 
 NODE_DTYPE = _record(
     [
-        ("dual", "i8"),  # dual variable, see search.py
+        ("dual", "i8"),  # dual variable, see `enter_vertices`
         ("dist", "i8"),  # distance from the root of a search; UNREACHED between searches
         ("parent", "u4"),  # the previous vertex on the path, on the other side
         ("mate", "u4"),  # the matched vertex of the other side, or NO_VERTEX
@@ -101,10 +99,9 @@ class Side(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The constants for finding and weighting edges, the same for both sides.
+    """The constants for finding and weighting edges, the same for both sides; see `geometry_of`.
 
-    C is the cost of an unmatched pixel, c the cost of a pair, and R the radius rounded down. The
-    block of a vertex is the T x T tiles around it that contain its disk, T = 2 K + 1.
+    C is the cost of an unmatched pixel, c the cost of a pair, and R the radius rounded down.
     """
 
     image_cols: np.uint64
@@ -112,7 +109,7 @@ class Geometry(NamedTuple):
     block_size: np.uint64  # T
     tiles_to_corner: np.uint64  # index of a tile minus that of the first tile of its block
     pixels_to_corner: np.uint64  # the same for the flat index of a tile's first pixel
-    margin: np.uint64  # 8 K - R: from the block's edge to the disk of the tile's pixel (0, 0)
+    margin: np.uint64  # from the block's edge to the disk of the middle tile's pixel (0, 0)
     reach: np.uint64  # R
     tile_masks: U8  # (64, T T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row

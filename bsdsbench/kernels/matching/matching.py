@@ -5,10 +5,9 @@ least total cost: a pair at distance d costs round(100 d), and each missing pair
 defines C, and tells how ties are broken). The optimum is unique, so every count is a function of
 the maps alone and does not depend on the order of the thresholds.
 
-Maps at neighbouring thresholds differ little, so the matching at one threshold is updated to the
-next (`_match`). The map at a threshold need not contain that at a higher one. A ground-truth pixel
-whose mate left the map keeps its dual, although the dual of a free vertex must be 0: until it is
-inserted again, it counts as matched with a dummy of its own.
+The map at a threshold need not contain that at a higher one. A ground-truth pixel whose mate left
+the map keeps its dual, although the dual of a free vertex must be 0: until it is inserted again, it
+counts as matched with a dummy of its own.
 """
 
 from __future__ import annotations

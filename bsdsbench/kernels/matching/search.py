@@ -1,7 +1,4 @@
-"""Insert vertices into an optimal matching one by one, along cheapest alternating paths.
-
-The terms side, vertex, mate and step are explained in graph.py, and duals in `enter_vertices`.
-"""
+"""Insert vertices into an optimal matching one by one, along cheapest alternating paths."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """One-to-one matching at custom costs: as many pairs as possible, at the least total cost.
 
-This uses the boundary benchmark's search (search.py) and pixel graph (graph.py) with other edge
-weights (`_whole_costs`). The cost of a pair is the sum of three parts: one for its offset, one for
-its first pixel and one for its second. Because of the ties, the total cost of k pairs may exceed
-the minimum by at most k 2^16 units.
+This uses the boundary benchmark's search and pixel graph with other edge weights. The cost of a
+pair is the sum of three parts, for its offset and for its pixels. Because of the ties, the total
+cost of k pairs may exceed the minimum by at most k 2^16 units.
 """
 
 from __future__ import annotations

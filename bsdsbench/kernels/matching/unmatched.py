@@ -1,8 +1,4 @@
-"""Classification of missed and false pixels at every threshold, by why they stay unmatched.
-
-A step is the change of the predicted map from one threshold to the next; the result "at step k" is
-that for the threshold reached. Vertices are the annotated pixels of all annotators.
-"""
+"""Classification of missed and false pixels at every threshold, by why they stay unmatched."""
 
 from __future__ import annotations
 

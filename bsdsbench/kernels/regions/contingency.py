@@ -136,12 +136,10 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
 
 @kernel(inline="always", _nrt=False)
 def _slot_of(a, b, last_slot):
-    """Hash a pair of int64 values to a slot, 0 .. last_slot (a power of two minus 1).
-
-    The 64 bits of each value are folded to 32, so that no product with the odd 32-bit constants
-    overflows; without numba, numpy would warn. The slot is taken from bit 20 of the last product
-    on, because the lowest bits depend on few bits of the values.
-    """
+    """Hash a pair of int64 values to a slot, 0 .. last_slot (a power of two minus 1)."""
+    # The 64 bits of each value are folded to 32, so that no product with the odd 32-bit constants
+    # overflows; without numba, numpy would warn. The slot is taken from bit 20 of the last product
+    # on, because the lowest bits depend on few bits of the values
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)  # low: the lower 32 bits
     key, second = np.uint64(a), np.uint64(b)
     key = ((key ^ (key >> half)) & low) * np.uint64(0x9E3779B9)
@@ -164,8 +162,7 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     gts (A, N): region 0, 1, ... of each pixel for each of A annotators.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    The runs are ordered by annotator. In a table with a row for each predicted and a column for
-    each annotated region, a cell may have many runs.
+    The runs are ordered by annotator. Two regions may have many runs in common.
     """
     begins = np.ones(gts.shape, np.bool_)  # (A, N), True at the first pixel of a run
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
