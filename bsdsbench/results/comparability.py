@@ -87,23 +87,21 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
     return [
-        *_setting_differences(a, b, shared),
+        *_differing_settings(a, b, shared),
         *_reading_differences(a, b),
         *_image_differences(a, b),
         *_truth_differences(a, b, shared),
     ]
 
 
-def _setting_differences(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str]
-) -> Iterator[Difference]:
+def _differing_settings(a: Evaluation, b: Evaluation, names: Sequence[str]) -> Iterator[Difference]:
     """Yield a Difference for each setting in which the signatures of the runs differ.
 
-    It is IGNORED if it affects no score of the given metrics in one of the runs. If one is a
+    It is IGNORED if it affects no score of the named metrics in one of the runs. If one is a
     reference run, so are differences in the settings OWN_OF_REFERENCES, which belong to its method.
     Another Difference is yielded for each plug-in among the metrics whose source file was changed.
     """
-    unused_a, unused_b = (registry.unused_settings(metrics, run.protocol) for run in (a, b))
+    unused_a, unused_b = (registry.unused_settings(names, run.protocol) for run in (a, b))
     # `differences` gives the severity IGNORED to the settings that are `unused` in a signature
     signature = evolve(a.signature, unused=unused_a | unused_b)
     for difference in signature.differences(b.signature):
@@ -113,7 +111,7 @@ def _setting_differences(
             difference = evolve(difference, severity=Severity.IGNORED)
         yield difference
     for name in changed_sources(a, b):
-        if name in metrics:
+        if name in names:
             hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
             cost = "its file was changed between the runs, and may count otherwise"
             yield Difference(f"source of metric {name}", hash_a, hash_b, Severity.SAID, cost)
@@ -200,19 +198,17 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     yield Difference("images", counts[0], counts[1], severity, cost)
 
 
-def _truth_differences(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str]
-) -> Iterator[Difference]:
+def _truth_differences(a: Evaluation, b: Evaluation, names: Sequence[str]) -> Iterator[Difference]:
     """Yield a Difference for the first common image whose annotations differ, if there is one.
 
     Of the following, the first that is known for both runs is compared:
 
-    1. The fingerprint of all annotations, only if one of the `metrics` uses more than boundaries.
+    1. The fingerprint of all annotations, only if a named metric uses more than boundaries.
     2. The fingerprint of the boundaries.
     3. The number of ground-truth pixels in the counts of each common metric (`total_gt`).
     """
     records_b = {record.image_id: record for record in b.records}
-    reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
+    reads_all = any(registry.get(name).reads_whole_truth for name in names)
     for record_a in a.records:
         record_b = records_b.get(record_a.image_id)
         if record_b is None:

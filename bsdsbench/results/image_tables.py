@@ -105,8 +105,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     keys = list(dict.fromkeys(key for scores in values.values() for key in scores))
-    # A metric has columns for the scores of runs, of images and of parts. If several have the same
-    # key, the first is used
+    # Of columns of runs, of images and of parts; of several with the same key, the first
     run_columns = definition.columns_of(keys)
     columns: dict[str, Column] = {}  # key of a score -> its column
     for column in (*run_columns, *definition.image_columns, *definition.part_columns):

@@ -463,17 +463,15 @@ def _score_table(
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
     has_parts = rows[0].part != ""
-    labels = [PART] if has_parts else [METHOD]
-    if has_parts and not is_single:
-        labels.append(METHOD)
+    labels_of_parts = [PART] if is_single else [PART, METHOD]
+    labels = labels_of_parts if has_parts else [METHOD]
     # Keys of the scores in any row, each once, in order
     keys_of_rows = dict.fromkeys(chain.from_iterable(map(attrgetter("scores"), rows)))
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
     ap_keys: list[str] = []  # keys of the fields that hold an AP
-    for column in _shown_columns(
-        metric, runs[0].protocol, keys_of_rows, has_parts, is_single, has_chosen
-    ):
+    protocol = runs[0].protocol
+    for column in _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen):
         field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
         fields.append(field)
         columns[field.key] = column
@@ -491,11 +489,10 @@ def _score_table(
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
         notes_on_row = []  # on such means
         for key, column in columns.items():
-            score = scores[key] = value_at(row.scores, column.key)
-            cell: Cell = score  # the score with what is printed beside it
+            cell = scores[key] = value_at(row.scores, column.key)
             mark = row.marks.get(column.key)
-            if mark is not None and isinstance(score, int | float):  # never the best, even for ""
-                cell = Estimate(score, mark=f"[{mark}]" if mark else "", comparable=False)
+            if mark is not None and isinstance(cell, int | float):  # never the best, even for ""
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             # With a confidence interval, if there is one
             cells.append(intervals.get((row.method, prefix + column.key), cell))
             for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():

@@ -70,8 +70,7 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
-# Tuples in `Provenance`
-_TYPES_OF_ITEMS = {"empty_gt": str, "no_prediction": str, "best_of": str, "chosen": int}
+_TUPLES = {"empty_gt": str, "no_prediction": str, "best_of": str, "chosen": int}  # of this type
 
 
 @attrs.frozen(kw_only=True)
@@ -140,7 +139,7 @@ class Provenance:
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):  # mappings, kept without validation
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif item_type := _TYPES_OF_ITEMS.get(field.name):  # a tuple
+            elif item_type := _TUPLES.get(field.name):  # a tuple of such items
                 if isinstance(value, list | tuple):
                     known[field.name] = tuple(v for v in value if isinstance(v, item_type))
             elif isinstance(value, str):  # all other fields are texts

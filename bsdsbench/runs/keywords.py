@@ -461,7 +461,6 @@ def make_plan(
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         class_option = {"classes": tuple(keywords.classes)}
-        # `replace` adds this to the options {metric: {option: value}} that the protocol has
         resolved = resolved.replace(options=dict.fromkeys(names, class_option))
     if keywords.scales is not None or keywords.flip:  # several calls of the detector per image
         from bsdsbench.transforms.multi_scale import MultiScale
