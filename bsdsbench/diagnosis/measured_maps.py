@@ -160,7 +160,7 @@ def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if y in (0, 2 * REACH) or x in (0, 2 * REACH):  # at the border: no two neighbours
         return Displacement(0.0, 0.0)
-    # In each axis, the vertex of the parabola through the largest entry and its two neighbours, less
+    # In each axis, the vertex of the parabola through the largest entry and its neighbours, less
     # 0.5: boundaries drawn from label maps lie half a pixel above and left of the true edge
     rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
     columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
