@@ -346,10 +346,11 @@ def compare_sampled(
     paired : the pairs of methods whose runs have the same seeds
     """
     remaining = iter(runs)  # from which each method takes its own
-    methods = []
-    for name, n in n_runs.items():
-        # Methods of n runs all draw the same ones: those of a seed together, if they are paired
-        times_drawn = _draw_runs(n, sampling.n_boot, sampling.seed)  # (n, B)
+    methods: list[SampledMethod] = []
+    for k, (name, n) in enumerate(n_runs.items()):
+        # Methods that are paired draw the runs of the same seeds, others independently
+        partner = next((m for m in methods if (m.name, name) in paired), None)
+        times_drawn = _draw_runs(n, sampling, k) if partner is None else partner.times_drawn
         methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
     # Scores that all runs have: error classes, for example, have some only where they were counted
     scores = tuple(shared_names(run.values for run in runs))
@@ -402,13 +403,14 @@ class _Draws(NamedTuple):
         return significance.percentile_interval(self.values, level, self.n_effective)
 
 
-def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
+def _draw_runs(n_runs: int, sampling: Sampling, stream: int) -> I8:
     """Draw samples of runs with replacement, and return how often each run is in each sample.
 
-    The result has shape (n_runs, n_boot). Each column sums to n_runs.
+    The result has shape (n_runs, B). Each column sums to n_runs. Draws of different `stream` (0, 1
+    ..) are independent.
     """
-    rng = np.random.default_rng([seed, n_runs])
-    draws = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot)
+    rng = np.random.default_rng([sampling.seed, n_runs, stream])
+    draws = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=sampling.n_boot)
     return np.asarray(draws, np.int64).T
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.comparison.bootstrap import Sampling
 from bsdsbench.comparison.method import Method, Spread, load_methods, splits
 from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
@@ -137,6 +138,21 @@ def test_the_crossed_bootstrap_is_the_plain_loop(monkeypatch):
     gaps = [[a - b for a, b in zip(*pair, strict=True)] for pair in zip(left, right, strict=True)]
     for draws, by_run in zip(seen, (left, right, gaps), strict=False):
         assert draws == pytest.approx(crossed_by_loop(by_run, n_boot, 7), abs=1e-12)
+
+
+def test_runs_of_other_seeds_are_drawn_independently():
+    """Drawn together, methods of equal runs would have a difference of exactly 0 in each sample."""
+    runs = runs_of("s", [0, 0.2, 0.4])
+    others = [replace(run, name=f"t{k}") for k, run in enumerate(runs)]
+    compared = compare_methods([Method("m", runs), Method("o", others)], n_boot=200)
+    assert not compared.paired
+    (of_m, of_o), difference = compared.intervals[:2], compared.differences[0]
+    assert difference.value == 0
+    # Images are drawn for both at once, so that only the runs vary
+    assert difference.high - difference.low > 0.5 * (of_m.high - of_m.low)
+    assert of_o.high - of_o.low == pytest.approx(of_m.high - of_m.low, rel=0.3)
+    exchanged = compare_methods([Method("o", others), Method("m", runs)], n_boot=200)
+    assert exchanged.differences[0].low == pytest.approx(difference.low, rel=0.3)
 
 
 def test_what_a_method_of_few_runs_is_told():
@@ -265,7 +281,8 @@ def test_intervals_cover_the_mean_of_runs_and_images():
         images, effects = rng.normal(0, 1, n_images), rng.normal(0, 0.12, n_runs)
         values = effects[:, None] + images[None] + rng.normal(0, 0.3, (n_runs, n_images))
         weights = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
-        times_drawn = tested._draw_runs(n_runs, n_boot, trial)
+        sampling = Sampling(n_boot, trial, 0.95)
+        times_drawn = tested._draw_runs(n_runs, sampling, stream=0)
         means = tested._draw_means(values @ weights.T / n_images, times_drawn, n_images)
         low, high = means.interval(0.95)
         hits += low <= 0 <= high
