@@ -64,7 +64,7 @@ def doctor_command(args: _DoctorArguments) -> int:
             f"{args.pred_dir}: expected a folder (`evaluate` checks COCO's JSON)"
         )
     # A task gives its metric, protocol and ground-truth folder, in place of what is not given
-    inputs = resolve_inputs(opt.EvaluationOptions(**vars(args)))  # of which some are options here
+    inputs = resolve_inputs(opt.EvaluationOptions(**vars(args)))  # those shared with `evaluate`
     options = option_values(args, ("split_file", "pred_kind"))
     options |= {"protocol": inputs.protocol, "metrics": inputs.metrics}
     with progress("doctor", "steps") as report:
@@ -74,10 +74,10 @@ def doctor_command(args: _DoctorArguments) -> int:
     if args.output_format == "json":
         print_json([asdict(f) | {"fix": f.fixes(write_setting)} for f in findings])
     else:
-        # Texts about all findings, "" if there is nothing to say. `reading` is how values in the
-        # files were interpreted, `note` a remark on the scores, the summary the number of errors
-        first_line, *last_lines = findings.reading, findings.note, findings.summary()
-        lines = [first_line, *(f.line(write=write_setting) for f in findings), *last_lines]
+        # The list has attributes, "" if there is nothing to say: `reading`, how values in the files
+        # were interpreted, and `note`, a remark on the scores. The summary counts the errors
+        lines = [finding.line(write=write_setting) for finding in findings]
+        lines = [findings.reading, *lines, findings.note, findings.summary()]
         print("\n".join(filter(None, lines)))
         print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
@@ -226,7 +226,12 @@ def errors_command(args: _ErrorsArguments) -> None:
 
     A run made with `evaluate --errors` has the counts. The maps of other runs are matched again.
     """
-    from bsdsbench.comparison import lost_scores
+    from bsdsbench.comparison.lost_scores import (
+        error_slices_table,
+        error_table,
+        lost_scores,
+        with_errors,
+    )
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 
@@ -235,24 +240,24 @@ def errors_command(args: _ErrorsArguments) -> None:
     for run in as_runs(args.runs, args.names, **option_values(args.grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
-                counted_runs.append(lost_scores.with_errors(run, args.workers, report))
+                counted_runs.append(with_errors(run, args.workers, report))
         except DataError as error:
             failures.append(error)
     if not counted_runs:
-        raise DataError.collect(failures)  # exit status 2
+        raise DataError.collect(failures)  # one error that lists all; the exit status is 2
     for failure in failures:  # of some runs; the others are shown, and the exit status is 0
         say(str(failure))
-    losses = [lost_scores.lost_scores(run, **option_values(args.bootstrap)) for run in counted_runs]
-    shown = [lost_scores.error_table(counted_runs, losses)]
-    if args.by:
-        shown.append(lost_scores.error_slices_table(counted_runs, args.by))
+    # A dict for each run: the share of each class, with its interval and dODS ("delta_ods")
+    losses = [lost_scores(run, **option_values(args.bootstrap)) for run in counted_runs]
+    slices_table = error_slices_table(counted_runs, args.by) if args.by else None
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if output_format != "json":
-        show_tables(select(shown, columns) if columns else shown, out, output_format)
+        tables = [error_table(counted_runs, losses), *([slices_table] if slices_table else [])]
+        show_tables(select(tables, columns) if columns else tables, out, output_format)
         return
     plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
-    if args.by:
-        plain = {"runs": losses, "slices": shown[1].plain()}  # the table of slices, by column
+    if slices_table:
+        plain = {"runs": losses, "slices": slices_table.plain()}  # a dict by column
     if out:
         write_atomic(Path(out), as_json(plain))
     else:
