@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 
 from bsdsbench.arguments import F8
@@ -252,6 +253,7 @@ def first_look(
     return warnings
 
 
+@attrs.define
 class FirstLooks:
     """Collects the maps of a run's first images, and warns of mistakes once there are enough.
 
@@ -260,13 +262,12 @@ class FirstLooks:
     first _MOST_SEARCHED, the first LOOKS images.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        """Begin to collect the maps of a run."""
-        self.plan = plan
-        self.n_seen = 0
-        self.are_checked = self.warned_inverted = False  # the latter: maps look inverted
-        self.shown: list[Look] = []  # of images that show something
-        self.others: list[Look] = []  # of others among the first LOOKS
+    plan: Plan
+    n_seen: int = 0
+    are_checked: bool = False
+    warned_inverted: bool = False  # True if maps look inverted
+    shown: list[Look] = attrs.Factory(list)  # of images that show something
+    others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
 
     def add(self, look: Look | None, read_again: Callable[[], Look | None] | None) -> None:
         """Add the next image, and check the images as soon as there are enough.

@@ -207,10 +207,13 @@ class Table:
         Notes on an omitted column say that it is not shown. Columns of p-values are kept. If the
         user chose the columns, or if no number column has a value, all columns are kept.
         """
-        # Indices of the columns of numbers other than p-values, and of those without any value
-        measured = [k for k, column in enumerate(self.columns) if column.format not in ("", "p")]
-        cells = self.printed_cells
-        empty = [k for k in measured if all(row[k].numbers.value is None for row in cells)]
+        measured, empty = list[int](), list[int]()  # indices of columns
+        for k, column in enumerate(self.columns):
+            if column.format in ("", "p"):  # text, or p-values
+                continue
+            measured.append(k)
+            if all(row[k].numbers.value is None for row in self.printed_cells):
+                empty.append(k)
         if self.asked or len(empty) in (0, len(measured)):  # `asked`: the user chose the columns
             return self
         heading_of_empty = {self.columns[k].key: self.columns[k].heading for k in empty}
