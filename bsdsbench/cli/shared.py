@@ -136,12 +136,13 @@ class Command(click.Command):
             # (a function that converts the text) is checked there
             may_be_empty = param.default == "" or param.callback is not None
             folder, name = os.path.split(text)
-            paths_of_run = [os.path.join(folder, file) for file in files_of_run]
             if given.count(param) > 1:
                 fault = f"is given {given.count(param)} times, expected once"
             elif not text.strip() and not may_be_empty:
                 fault = f"{text!r}: expected a value"
-            elif name in files_of_run and all(map(os.path.exists, paths_of_run)):
+            elif name in files_of_run and all(
+                os.path.exists(os.path.join(folder, file)) for file in files_of_run
+            ):
                 fault = f"{text}: is a file of a run, expected another"
             if fault:
                 raise click.UsageError(f"{max(param.opts, key=len)} {fault}", ctx)
