@@ -172,3 +172,8 @@ def test_the_smallest_detectable_difference_is_found_four_times_of_five(n, level
     samples = weights @ (rng.normal(0, 1, (n, 800)) + true)
     significant = [p_value(draws, n) < 1 - level for draws in samples.T]
     assert np.mean(significant) == pytest.approx(0.8, abs=0.04)
+
+
+def test_equal_runs_have_no_smallest_detectable_difference():
+    """Their spread of 0 says nothing on what the images can show."""
+    assert np.isnan(detectable(np.zeros(100), 0.95, 16))
