@@ -133,3 +133,14 @@ def test_names_that_are_safe_on_every_system():
     assert all(len(name.encode()) <= 200 for name in long)
     mark = hashlib.blake2b(b"x" * 201, digest_size=8).hexdigest()
     assert safe_name("x" * 201) == "x" * 150 + "-" + mark
+
+
+def test_counts_of_one_image_in_two_folders(tmp_path):
+    """Equal copies are read once; of other counts none is chosen in silence."""
+    for place in ("per_image", "nms-eval"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "a_ev1.txt").write_text("0.5 1 2 3 4\n")
+    assert list(read_run_folder(tmp_path)["ev1"]) == ["a"]
+    (tmp_path / "nms-eval" / "a_ev1.txt").write_text("0.5 2 2 4 4\n")
+    with pytest.raises(FileFormatError, match="counts differ from those"):
+        read_run_folder(tmp_path)

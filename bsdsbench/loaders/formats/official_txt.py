@@ -176,8 +176,12 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
             _check_shares(name, tables[name])
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
-        for path in sorted(root.glob(f"{place}*{EV1}")):  # an image of a later place replaces
-            ev1[id_of(path.name[: -len(EV1)])] = _read_ev1(path)
+        for path in sorted(root.glob(f"{place}*{EV1}")):
+            image_id, counts = id_of(path.name[: -len(EV1)]), _read_ev1(path)
+            if image_id in ev1 and not ev1[image_id].equals(counts):
+                has = "counts differ from those of the same image in another folder"
+                raise FileFormatError(Problem(show(path), has, fix=("remove one of them",)))
+            ev1[image_id] = counts
     if not tables and not ev1:
         expected = f"a run (result.json), or official files ({next(iter(COLUMNS))} or ID{EV1})"
         fix = "to score a folder of maps: bsdsbench evaluate MAPS --gt GT -o OUT"
