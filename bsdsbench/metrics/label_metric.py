@@ -267,8 +267,9 @@ class LabelMetric(Metric[MapOptions]):
 def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str) -> Symptoms:
     """Yield (code, problem, fix) if some numbers of annotated objects probably mean another thing.
 
-    255 or 65535 is probably a void value if all other numbers are 1, 2, .., n. In Cityscapes maps,
-    a car is 26001 (id x 1000 + number), but cars not told apart are 26, and the road is 7.
+    255 or 65535 is probably void if the others are 1, 2, .., n, also with gaps, as in a crop. In
+    Cityscapes maps, a car is 26001 (id x 1000 + number), but cars not told apart are 26, and the
+    road is 7.
 
     numbers: the distinct numbers above 0 of the annotated map of an image, ascending.
     ignored: the values that are void already. ignore_option: the name of the option for these.
@@ -276,8 +277,8 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
     if len(numbers) < 2:
         return
     *others, largest = numbers.tolist()
-    are_others_1_to_n = others[-1] == len(others)
-    is_odd = are_others_1_to_n and largest > len(others) + 1
+    are_others_1_to_n = others[-1] == len(others) or others[-1] <= min(2 * len(others), 127)
+    is_odd = are_others_1_to_n and largest > others[-1] + 1
     if is_odd and largest in {255, 65535} - {*ignored}:
         problem = f"objects of the truth are numbered from 1, but one is {largest}"
         yield "void", f"{problem}: is it void?", Setting(ignore_option, largest, "if it is void")
@@ -316,7 +317,7 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     pixels (n,): the number of pixels of each pair.
 
     A map may mark background by -1, and number objects from 0, so that object 0 is lost. Or one map
-    may number the background like an object, and the other one not.
+    may number the background like an object, and the other one not, or both may.
     """
     for side, numbers in zip(SIDES, (pred, gt), strict=True):
         n_zero, n_negative = pixels[numbers == 0].sum(), pixels[numbers < 0].sum()
@@ -327,8 +328,14 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     # Is the largest object of the first map the background of the second?
     if _numbers_background(pred, gt, pixels):
         yield "background", "the largest predicted object is the truth's background", fix
-    elif _numbers_background(gt, pred, pixels):
+        return
+    if _numbers_background(gt, pred, pixels):
         yield "background", "the largest object is the prediction's background", fix
+        return
+    has_background = min(pred.min(initial=1), gt.min(initial=1)) <= 0
+    is_mostly_one_pair = 2 * pixels.max(initial=0) > pixels.sum()
+    if not has_background and is_mostly_one_pair and np.unique(gt).size > 1:
+        yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 
 def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:

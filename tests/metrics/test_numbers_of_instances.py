@@ -80,6 +80,7 @@ def test_number_255_is_an_instance_unless_it_was_said_to_be_void(dtype):
         ((1, 2, 65535), -1, True),
         ((1, 2, 255), 255, False),
         ((7, 9, 255), -1, False),
+        ((2, 4, 255), -1, True),  # with gaps, as in a crop
         ((1, 2, 200), -1, False),
         ((1, 2, 3), -1, False),
     ],

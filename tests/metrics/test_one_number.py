@@ -288,6 +288,17 @@ def test_an_inverted_mask_of_one_object_is_warned_of(tmp_path, recwarn):
     assert "the largest predicted object is the truth's background" in str(warning.message)
 
 
+def test_a_background_that_both_sides_number_is_warned_of(tmp_path, recwarn):
+    """As where 1 was added to both; tiles of equal size (superpixels) have no background."""
+    cells, tiles = nuclei(4, True), np.kron(np.uint8([[1, 2], [3, 4]]), np.ones((32, 32), np.uint8))
+    for labels, is_said in ((cells + 1, True), (cells, False), (tiles, False)):
+        write(tmp_path / "p", a=labels.astype(np.uint8))
+        write(tmp_path / "g", a=labels.astype(np.uint8))
+        scored(tmp_path, "instances")
+        texts = [str(recwarn.pop().message) for _ in range(len(recwarn))]
+        assert ["one object fills most of both maps" in text for text in texts] == [True] * is_said
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_classes_in_place_of_objects_are_warned_of(tmp_path, recwarn, metric):
     objects = nuclei(4, True)

@@ -302,7 +302,7 @@ def _merge_channels(array: Map, palette: Palette, mode: str) -> Map:
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
         fix = "save one channel"
         if palette is Palette.INDICES:
-            fix = "save the number of its class in place of each colour"
+            fix = "save the number of its class, or of its object, in place of each colour"
         elif mode == "P":
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
