@@ -443,7 +443,7 @@ def make_plan(
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
     forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
-    max_dist seems to be a percentage.
+    max_dist seems to be a percentage, or a max_dist_px a fraction.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -478,6 +478,9 @@ def make_plan(
     if resolved.max_dist_px is None and largest > _WIDE and is_used:
         meant = f"{largest / 100:.6g} if {largest:g} % is meant"
         warn(InputWarning(f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected {meant}"))
+    if resolved.max_dist_px is not None and 0 < largest < 1 and is_used:
+        has = f"max_dist_px {largest:g}: below one pixel, so that only equal pixels match"
+        warn(InputWarning(has, fix="max_dist is a fraction of the diagonal"))
     return plan
 
 
