@@ -121,7 +121,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     CSV, the tables of runs get a last column with the images that were left out.
     """
     from bsdsbench.comparison.published import published_beside
-    from bsdsbench.results.score_tables import metric_with_errors, score_tables
+    from bsdsbench.results.score_tables import difference_notes, metric_with_errors, score_tables
 
     slicing, columns = args.slicing, args.tables.columns
     # Clusters, such as patients, are for intervals, which of the tables only those of --by have
@@ -145,6 +145,9 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
         from bsdsbench.results.image_tables import Summary, summary_tables
 
         tables += summary_tables(runs, Summary(args.summary), columns)
+    if args.tables.output_format == "csv":  # it has no notes
+        for line in difference_notes(runs):
+            say(line)
     left_out = {run.name: run.left_out for run in runs}
     show_tables(tables, args.tables.out, args.tables.output_format, left_out)
 

@@ -69,7 +69,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """
     lines = missing_notes(runs)
     if len(runs) > 1:
-        lines = [*_differences_of(runs), *lines, *equal_counts_notes(runs)]
+        lines = [*difference_notes(runs), *lines, *equal_counts_notes(runs)]
     left_out = {}  # name of the run -> (number of counted images, {left-out image: reason})
     protocols, signatures = [], []  # pairs of a text and the name of the run
     for run in runs:
@@ -140,7 +140,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
-def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
+def difference_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Describe the differences between runs that a table of the runs must mention.
 
     There is a line for each difference in images, and for each other difference that forbids a
@@ -367,6 +367,7 @@ def score_tables(
         contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)  # the texts that all tables share
+    is_ranked = not difference_notes(runs)  # no score is the best among incomparable ones
     common_notes = [*footer["notes"], *notes]
     tables = []
     for name in metric_names:
@@ -399,7 +400,7 @@ def score_tables(
             tables_of_metric.append(table)
         for table in tables_of_metric:
             table.caption, table.reading = footer["caption"], footer["reading"]
-            table.signatures = footer["signatures"]
+            table.signatures, table.ranked = footer["signatures"], is_ranked
             table.sentence = f"{table.title}: {contents}"
         tables += tables_of_metric
     return select(tables, columns) if columns and "all" not in columns else tables

@@ -116,6 +116,7 @@ class Table:
     aside: bool = False  # True to leave the table out of `summary` and of notebooks
     # Key of a column. Rows with equal cells in it form a group, and each group has its own best.
     ranked_within: str = ""
+    ranked: bool = True  # False to mark no number as the best: the rows are not comparable
     asked: bool = False  # True if the user chose the columns; even columns without values are shown
 
     def __repr__(self) -> str:
@@ -248,7 +249,7 @@ class Table:
             if column.key == self.ranked_within:
                 labels = [row[k] for row in self.rows]
         for k, column in enumerate(self.columns):
-            if column.higher_is_better is None:
+            if column.higher_is_better is None or not self.ranked:
                 continue
             numbers_by_label: dict[Cell, list[tuple[float, PrintedCell]]] = {}
             for label, row in zip(labels, printed, strict=True):

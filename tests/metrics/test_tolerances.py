@@ -215,3 +215,17 @@ def test_presets_of_several():
     assert Protocol.preset("crack-px").tolerance_names == ("2px", "5px")
     strict = Protocol.preset("strict")
     assert Protocol.preset("sdped").tolerances[0] == strict.max_dist
+
+
+def test_a_tolerance_below_a_pixel_is_warned_of(images, recwarn):
+    for pixels, is_said in ((0.0075, True), (0, False), (1.5, False)):
+        counted(*images, FIVE.replace(max_dist_px=pixels))
+        texts = [str(recwarn.pop().message) for _ in range(len(recwarn))]
+        assert ["only equal pixels match" in text for text in texts] == [True] * is_said
+
+
+def test_csv_of_other_tolerances_is_said_and_latex_has_no_best(runs):
+    _, _, out = runs
+    one, other, *_ = sorted(map(str, out.iterdir()))
+    assert "Protocols differ; such scores" in call("report", one, other, "--format", "csv")
+    assert "textbf" not in call("report", one, other, "--format", "latex")
