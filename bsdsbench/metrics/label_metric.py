@@ -328,13 +328,10 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
     # Is the largest object of the first map the background of the second?
     if _numbers_background(pred, gt, pixels):
         yield "background", "the largest predicted object is the truth's background", fix
-        return
-    if _numbers_background(gt, pred, pixels):
+    elif _numbers_background(gt, pred, pixels):
         yield "background", "the largest object is the prediction's background", fix
-        return
-    has_background = min(pred.min(initial=1), gt.min(initial=1)) <= 0
-    is_mostly_one_pair = 2 * pixels.max(initial=0) > pixels.sum()
-    if not has_background and is_mostly_one_pair and np.unique(gt).size > 1:
+    are_all_objects = np.unique(gt).size > 1 and np.minimum(pred, gt).min() > 0
+    if are_all_objects and 2 * pixels.max() > pixels.sum():  # the largest pair fills most
         yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 
