@@ -174,7 +174,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         tables[name] = rows
         with errors_naming(root / name, "an official table"):
             _check_shares(name, tables[name])
-    ev1 = {}
+    ev1: dict[str, MatchCounts] = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):
             image_id, counts = id_of(path.name[: -len(EV1)]), _read_ev1(path)
