@@ -139,6 +139,22 @@ def small(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("part", "swapped"),
+    [("categories", [{"id": 9, "name": "cat"}]), ("images", [{"id": 5, "file_name": "x/c.png"}])],
+)
+def test_predictions_that_number_things_otherwise(small, part, swapped):
+    """A name that the truth gives to another id is refused; names that it does not have are not."""
+    pred, gt = small()
+    truth = json.loads(gt.read_text())
+    truth["images"].append({"id": 6, "file_name": "c.jpg", "height": 4, "width": 6})
+    gt.write_text(json.dumps(truth))
+    pred.write_text(json.dumps({"annotations": [], part: [{"id": 5, "name": "tv"}]}))
+    assert len(CocoItems(pred, gt)) == 2
+    pred.write_text(json.dumps({"annotations": [], part: swapped}))
+    refused("in the ground truth", CocoItems, pred, gt, error=FileFormatError)
+
+
+@pytest.mark.parametrize(
     ("truth", "first", "second", "top"),
     [
         (True, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # the smaller
@@ -239,6 +255,7 @@ def test_the_protocol_of_coco_s_maps(small):
     made = items.protocol(["contour", "segmentation"])
     expected = bb.Protocol.preset("masks").replace(options={"contour": how, "segmentation": how})
     assert made == expected
+    assert items.protocol("contour") == items.protocol(["contour"])
     base = bb.Protocol.preset("bsds500")
     assert items.protocol(["contour"], base) == base.replace(options={"contour": how})
 

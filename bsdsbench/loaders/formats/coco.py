@@ -12,7 +12,7 @@ pycocotools (extra `coco`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -84,6 +84,10 @@ class CocoItems:
                 self.images = _read_images(_get_field(content, "images"))
                 self.categories = _read_categories(_get_field(content, "categories"))
             entries = content if is_list else _get_field(content, "annotations")
+            if not is_list and not is_truth:  # a whole file, which may number things otherwise
+                names = {image_id: name for image_id, (name, _) in self.images.items()}
+                _check_same_names(content, "images", "file_name", names)
+                _check_same_names(content, "categories", "name", self.categories)
             for entry in entries:
                 image_id = _get_id(entry, "image_id", self.images, "listed images")
                 by_image.setdefault(image_id, []).append(entry)
@@ -149,13 +153,13 @@ class CocoItems:
             label_map[segment.mask] = segment.value
         return _Drawing(label_map, segments)
 
-    def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
+    def protocol(self, metrics: str | Sequence[str], base: Protocol | None = None) -> Protocol:
         """Return a protocol for these label maps, with the categories as classes.
 
         Parameters
         ----------
-        metrics : sequence of str
-            Names of metrics whose options classes, first, ignore, unit and divisor are set: to the
+        metrics : str or sequence of str
+            The metrics whose options classes, first, ignore, unit and divisor are set: to the
             names of the categories, 1 as the number of the first class, the number of the
             additional class, "instance", and DIVISOR.
         base : Protocol or None
@@ -165,7 +169,8 @@ class CocoItems:
         options = {"classes": names, "first": 1, "ignore": len(names) + 1}
         options |= {"unit": "instance", "divisor": DIVISOR}
         protocol = base or Protocol.preset("masks")
-        return protocol.replace(options=dict.fromkeys(metrics, options))
+        metric_names = [metrics] if isinstance(metrics, str) else metrics
+        return protocol.replace(options=dict.fromkeys(metric_names, options))
 
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
@@ -327,6 +332,23 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
             raise FaultError(f"image {image_id} is listed twice, expected once")
         by_id[image_id] = path.stem if are_unique else str(path.with_suffix("")), (rows, cols)
     return by_id
+
+
+def _check_same_names(content: Entry, part: str, key: str, annotated: Mapping[Any, str]) -> None:
+    """Raise FaultError if predictions give an id of the truth the name of another one there.
+
+    annotated: the ids of the truth's images or categories (`part`), and their names (`key`).
+    """
+    entries = content.get(part)
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        number, name = entry.get("id"), str(entry.get(key))
+        name = Path(name).stem if key == "file_name" else name
+        expected = annotated.get(number, name) if isinstance(number, int) else name
+        if name != expected and name in annotated.values():
+            has = f"{part}: {number} is {show(name)}, in the ground truth {show(expected)}"
+            raise FaultError(f"{has}, expected the same ids in both")
 
 
 def _read_categories(categories: list[Entry]) -> dict[int | float | str, str]:
