@@ -40,18 +40,29 @@ def plot_ranks(
     horizontal line its interval (see `bsdsbench.comparison.ranks`). Vertical lines at the right
     join groups of methods that do not differ significantly.
 
-    The figure has one axes per comparison. A comparison in which all scores are undefined is left
-    out.
+    Parameters
+    ----------
+    compared : Comparison, MethodComparison or mapping
+        A comparison of at least two runs or methods. The comparisons in a mapping of names to
+        comparisons, such as `compare_slices` returns, are stacked vertically.
+    score : str, optional
+        The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
+        its first score. Default: the first score that the comparison shows.
+    look : str, optional
+        "screen" (default), "column" or "page" (sizes for a paper), or "slide".
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
 
-    compared : a comparison of at least two runs or methods. The comparisons in a mapping of names
-        to comparisons, such as `compare_slices` returns, are stacked vertically
-    score : the score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
-        its first score. Default: the first score that the comparison shows
-    look : "screen", "column" or "page" (sizes for a paper), or "slide"; default: "screen"
-    path : also write the figure to this .pdf, .svg or .png file
+    Returns
+    -------
+    Figure
+        One axes per comparison. A comparison in which all scores are undefined is left out.
 
-    Raises DataError if there is only one method, if the score was not compared, or if it is
-    undefined for all methods.
+    Raises
+    ------
+    DataError
+        If there is only one method, if the score was not compared, or if it is undefined for all
+        methods.
 
     Examples
     --------

@@ -108,12 +108,18 @@ class CurveDisplay:
     ) -> Self:
         """Compute the curve from labels and scores, draw it, and return the display.
 
-        labels, scores : (N,), labels such as 1 and 0, and scores, higher meaning more likely
-            positive; see `bsdsbench.curves.pr`
-        name : text for the legend
-        ax : the axes to draw on. Default: those of a new figure
-        options : fields of the display, and options of the function in `bsdsbench.curves` that
-            computes the curve, such as `pr`
+        Parameters
+        ----------
+        labels, scores : array_like
+            (N,), labels such as 1 and 0, and scores, higher meaning more likely positive; see
+            `bsdsbench.curves.pr`.
+        name : str
+            Text for the legend.
+        ax : Axes, optional
+            The axes to draw on. Default: those of a new figure.
+        **options
+            Fields of the display, and options of the function in `bsdsbench.curves` that computes
+            the curve, such as `pr`.
         """
         # Fields of the display are taken out of `options`; the others are for `curve_of`
         names = [field.name for field in fields(cls)]
@@ -143,13 +149,23 @@ class CurveDisplay:
     ) -> Self:
         """Draw the curve of a run, and return the display.
 
-        run : the run, or its folder
-        name : text for the legend. Default: the run's name
-        metric : the metric. Default: the run's first metric with a curve of this kind
-        ax : the axes to draw on. Default: those of a new figure
-        line : arguments of `Axes.plot` for the curve, which override its style
+        Parameters
+        ----------
+        run : Evaluation or path
+            The run, or its folder.
+        name : str, optional
+            Text for the legend. Default: the run's name.
+        metric : str, optional
+            The metric. Default: the run's first metric with a curve of this kind.
+        ax : Axes, optional
+            The axes to draw on. Default: those of a new figure.
+        **line
+            Arguments of `Axes.plot` for the curve, which override its style.
 
-        Raises DataError if the run or the metric has no curve of this kind.
+        Raises
+        ------
+        DataError
+            If the run or the metric has no curve of this kind.
         """
         (evaluation,) = as_runs([run])
         return cls.of_run(evaluation, name, metric)._draw_now(ax, **line)
@@ -213,13 +229,21 @@ class CurveDisplay:
     def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> Self:
         """Draw the curve and return the display.
 
-        Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_` then hold what was drawn.
-        The marked point and the chance line may be None.
+        Parameters
+        ----------
+        ax : Axes, optional
+            The axes to draw on. Default: those of a new figure. Axes that already have content
+            keep their limits, scales and labels.
+        chance : bool
+            Also draw the chance line (random ranking), if the display has one.
+        **line
+            Arguments of `Axes.plot` for the curve, which override its style.
 
-        ax : the axes to draw on. Default: those of a new figure. Axes that already have content
-            keep their limits, scales and labels
-        chance : also draw the chance line (random ranking), if the display has one
-        line : arguments of `Axes.plot` for the curve, which override its style
+        Returns
+        -------
+        CurveDisplay
+            The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
+            hold what was drawn; the marked point and the chance line may be None.
         """
         if self._first_figure is not None:
             # `from_predictions(...).plot()` draws twice, but shall show one figure: close the first

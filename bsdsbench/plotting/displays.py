@@ -334,6 +334,13 @@ class DETCurveDisplay(CurveDisplay):
         The equal error rate, shown in the legend and marked by the star.
     scale : str
         "normal", or "log" as in VLFeat.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> shown = bb.DETCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> shown.fpr.shape
+    (4,)
     """
 
     arrays, space = ("fpr", "fnr"), "det"

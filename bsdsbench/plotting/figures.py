@@ -73,14 +73,23 @@ def plot_curves(
 ) -> Figure:
     """Draw several displays on the same axes, with different colours and a legend.
 
-    displays : one or more displays of the same class and the same `kind`. Their attributes `ax_`,
-        `line_` etc. are set as by `plot`
-    path : also write the figure to this .pdf, .svg or .png file
-    ax : the axes to draw on. Default: those of a new figure
-    chance : also draw the chance lines (random rankings)
+    Parameters
+    ----------
+    displays : sequence of CurveDisplay
+        One or more displays of the same class and the same `kind`. Their attributes `ax_`, `line_`
+        etc. are set as by `plot`.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
+    ax : Axes, optional
+        The axes to draw on. Default: those of a new figure.
+    chance : bool
+        Also draw the chance lines (random rankings).
 
-    Raises DataError if there are no displays, if their classes or kinds differ, or if the suffix of
-    `path` is unknown.
+    Raises
+    ------
+    DataError
+        If there are no displays, if their classes or kinds differ, or if the suffix of `path` is
+        unknown.
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
@@ -121,19 +130,33 @@ def plot_spaces(
 ) -> Figure:
     """Draw the same curves in several spaces (ROC, PR, DET) side by side, one axes per space.
 
-    curves : name to show in the legend -> any curve object of the package
-    path : also write the figure to this .pdf, .svg or .png file
-    spaces : the spaces from left to right: "roc", "pr" or "det"
-    hull : also draw the convex hull of each curve in ROC space as a dashed line. In PR space, the
-        points of this hull are the achievable PR curve
-    crossed : mark the points at which two curves cross
-    chance : draw the chance line (random ranking)
-    plot : the rates on the x and y axes of ROC space, such as "fptp"; see `curves.roc`
-    scale : the scale of the DET axes, "normal" (normal deviates) or "log"
-    look : "screen", "column" or "page" (sizes for a paper), or "slide"; default: "screen"
+    Parameters
+    ----------
+    curves : mapping
+        Name to show in the legend -> any curve object of the package.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
+    spaces : sequence of str
+        The spaces from left to right: "roc", "pr" or "det".
+    hull : bool
+        Also draw the convex hull of each curve in ROC space as a dashed line. In PR space, the
+        points of this hull are the achievable PR curve.
+    crossed : bool
+        Mark the points at which two curves cross.
+    chance : bool
+        Draw the chance line (random ranking).
+    plot : str
+        The rates on the x and y axes of ROC space, such as "fptp"; see `curves.roc`.
+    scale : str
+        The scale of the DET axes, "normal" (normal deviates) or "log".
+    look : str, optional
+        "screen" (default), "column" or "page" (sizes for a paper), or "slide".
 
-    Raises DataError if `curves` is empty, if a curve cannot be converted to a space, or if the
-    suffix of `path` is unknown.
+    Raises
+    ------
+    DataError
+        If `curves` is empty, if a curve cannot be converted to a space, or if the suffix of `path`
+        is unknown.
 
     Examples
     --------
@@ -233,7 +256,7 @@ def plot_runs(
         A metric with a curve of this kind. Default: the first one of each run. For "box", any
         metric, or METRIC.SCORE.
     look : str, optional
-        "screen", "column" or "page" (sizes for a paper), or "slide"; see `plotting.style.style`.
+        "screen" (default), "column" or "page" (sizes for a paper), or "slide".
     ap : bool
         Show AP in the legend. A published AP is shown only if all runs use its AP rule.
     force : bool

@@ -216,9 +216,8 @@ def new_row(n: int) -> list[Axes]:
         return [new_axes()]
     # In inches. On the screen, axes are about as large as those of `new_axes`, 4.4, with a margin
     width = _SIZES_OF_LOOK[_current_style.get().look].width or n * 4.7
-    height = (
-        width / n - 0.05
-    )  # a little less than the width of each axes, which has a gap beside it
+    # A little less than the width of each axes, which has a gap beside it
+    height = width / n - 0.05
     row = _empty_figure((width, height)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
