@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I8, U8, Bool, MapChanges
-from bsdsbench.kernels.bits import ONE, ones, pack, unpack
+from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
 # Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
 _CHANGES_PER_PIXEL = 4
 _LAST_BIT = np.uint64(63)
+_ALL_BITS = ~np.zeros((1, 1), np.uint64)
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all pixels are needed
 
 
@@ -127,11 +128,11 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
 
     The maps are the one before thinning (`unthinned`), the thinned one at this threshold (`now`)
     and the last (`before`), the pixels to delete, and `near`. All but `near` are empty at first.
-    They cover the bounding box of the pixels that are on at any threshold.
+    They cover the bounding box of the pixels that are on at any threshold, in whole words of a row.
 
     A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
     column, which is contiguous in memory and divided into tiles of 64 words (TILE_ROWS), so of
-    64 x 64 pixels. A frame of empty tiles surrounds the box. A box of 100 x 100 pixels, for
+    64 x 64 pixels. A frame of empty tiles surrounds the box. A box of 100 x 128 pixels, for
     example, has 2 x 2 tiles, so the maps have 4 columns of 4 tiles, and the first pixel of the box
     is bit 0 of word 64 in column 1.
 
@@ -139,17 +140,17 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
     row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
-    box = np.s_[row_on[0] : row_on[-1] + 1, col_on[0] : col_on[-1] + 1]
-    near_in_box = unpack(near, is_on.shape[1])[box] if near.size else np.ones_like(is_on[box])
-    near_bits = pack(near_in_box)
-    rows, words = near_bits.shape
+    top, rows = int(row_on[0]), int(row_on[-1] - row_on[0]) + 1
+    first_word, end_word = int(col_on[0]) // 64, int(col_on[-1]) // 64 + 1
+    words = end_word - first_word  # of a row of the box
     columns, tiles_per_column = words + 2, (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     n_tiles = columns * tiles_per_column
     maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
-    maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows] = near_bits.T
+    near_box = near[top : top + rows, first_word:end_word] if near.size else _ALL_BITS
+    maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows] = near_box.T
     unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
     return _Workspace(
-        corner=int(row_on[0] * is_on.shape[1] + col_on[0]),  # flat index of the box's first pixel
+        corner=top * is_on.shape[1] + 64 * first_word,  # flat index of the box's first pixel
         image_cols=is_on.shape[1],
         unthinned=unthinned,
         now=now,
