@@ -367,7 +367,8 @@ def score_tables(
         contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)  # the texts that all tables share
-    is_ranked = not difference_notes(runs)  # no score is the best among incomparable ones
+    # No score is the best among runs that are not comparable
+    is_ranked = len(runs) == 1 or not difference_notes(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
     for name in metric_names:
