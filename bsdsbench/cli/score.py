@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +30,6 @@ from bsdsbench.cli.shared import (
     say,
     show_tables,
 )
-from bsdsbench.plotting.beside import plots_beside
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
+_DRAWING_PROGRAM = "from bsdsbench.plotting.beside import draw_from_stdin; draw_from_stdin()"
 # Detectors run by `demo` -> their names in tables
 _DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
@@ -176,6 +180,46 @@ def evaluate_command(args: _EvaluateArguments) -> int:
             write_tables(tables, args.per_image, per_image_format)
         _print_evaluation(run, threshold_run, args)
     return report_left_out(run.failed, run)  # lists failed images, and returns the exit status
+
+
+@contextmanager
+def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
+    """Start a child process that will draw the plots of the run to be saved in `out`.
+
+    The child imports matplotlib, which is slow, while the `with` block evaluates the run. The block
+    must call the yielded function once the run is saved; the child then draws pr.png and pr.svg
+    into `out`. The `with` statement waits for them. If the child fails, this process draws them.
+
+    If `out` is None, no process is started and the yielded function does nothing. If the block
+    raises before it has called the function, the child is killed.
+    """
+    if not out:
+        yield lambda: None
+        return
+    # It runs `draw_from_stdin`, and finds the same modules, but (-P) none of the current folder
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-P", "-c", _DRAWING_PROGRAM]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet
+    ) as child:
+        child_stdin: Any = child.stdin
+
+        def start_drawing() -> None:
+            """Send the run's folder to the child, which is waiting for it on standard input."""
+            with suppress(BrokenPipeError), child_stdin:
+                child_stdin.write(os.fsencode(out))
+
+        try:
+            yield start_drawing
+        except BaseException:
+            if not child_stdin.closed:  # it has no folder yet; otherwise it finishes its drawing
+                child.kill()
+            raise
+    if child.returncode:  # Popen's `with` block has waited for the child to end
+        from bsdsbench.plotting.beside import draw
+
+        draw(out)
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli, main
 from bsdsbench.errors import DataError
-from bsdsbench.plotting.beside import _draw
+from bsdsbench.plotting.beside import draw
 from bsdsbench.results.storage import RECORDS
 
 UNLIKE = ("records.db",)  # in a run's folder, and no result
@@ -85,7 +85,7 @@ def plots_here(out):
     """`plots_beside` in this process, which imports matplotlib once for all calls."""
     yield lambda: None
     if out:
-        _draw(out)
+        draw(out)
 
 
 def command(*words, plots=False):

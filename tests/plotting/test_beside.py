@@ -5,10 +5,11 @@ import subprocess
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.cli import score
+from bsdsbench.cli.score import plots_beside
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting import beside, figures
-from bsdsbench.plotting.beside import plots_beside
+from bsdsbench.plotting import figures
 from tests.helpers.metric_cases import case_of
 from tests.helpers.simulated import simulated_run
 
@@ -25,7 +26,7 @@ def started(monkeypatch):
         processes.append(start(*words, **pipes))
         return processes[-1]
 
-    monkeypatch.setattr(beside.subprocess, "Popen", popen)
+    monkeypatch.setattr(subprocess, "Popen", popen)
     return processes
 
 
@@ -36,7 +37,7 @@ def plots(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
-    [(beside._CODE, 0), ("1 / 0", 1), ("import sys; sys.stdin.read(1); 1 / 0", 1)],
+    [(score._DRAWING_PROGRAM, 0), ("1 / 0", 1), ("import sys; sys.stdin.read(1); 1 / 0", 1)],
     ids=["sound", "fails at once", "fails later"],
 )
 def test_the_plots_are_those_drawn_here(code, status, tmp_path, started, monkeypatch):
@@ -44,7 +45,7 @@ def test_the_plots_are_those_drawn_here(code, status, tmp_path, started, monkeyp
     out, here = tmp_path / "a folder é", tmp_path / "here"
     here.mkdir()
     figures.plot_result(run, here)
-    monkeypatch.setattr(beside, "_CODE", code)
+    monkeypatch.setattr(score, "_DRAWING_PROGRAM", code)
     if not status:
         monkeypatch.setattr(figures, "plot_result", None)
     with plots_beside(str(out)) as begin:
