@@ -360,11 +360,11 @@ def point_areas(
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    # Two areas with counts linear between points: of the given points, and of the corners of their
-    # convex hull in ROC space (as counts TP, FP), which mixtures of two classifiers can achieve
-    count_linear = davis_goadrich_area(tps, fps, p)
-    hull = roc_convex_hull(fps / n, tps / p)
+    # Two areas with counts linear between points: of the corners of the convex hull in ROC space,
+    # as counts TP, FP, which mixtures of two classifiers can achieve; and of the given points
+    hull = roc_convex_hull(fps / n, tps / p)  # refuses totals below the counts
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
+    count_linear = davis_goadrich_area(tps, fps, p)
     whole_tp_points = interpolate_pr(tps, fps, p)  # precision and recall, at each whole TP too
     has_predictions = tps + fps > 0  # where precision is defined
     given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])

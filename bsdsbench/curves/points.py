@@ -189,7 +189,7 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
       boundary benchmark, have no number of negatives, and so no FPR.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
-    class totals that it does not have: PRPoints and PRCurve on "roc" axes, ROCPoints on "pr" axes.
+    class totals that it does not have: ROCPoints for "pr" axes, PRPoints and PRCurve for others.
     """
     if isinstance(curve, PRResult | ROCResult):
         curve = along_curve(curve)  # by descending threshold

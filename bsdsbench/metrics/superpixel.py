@@ -55,10 +55,23 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       is no annotated boundary. Pixels on both sides of a border are boundary pixels, and matching
       is not one to one. With one-sided boundaries (`bsdsbench.seg2bdry`), it is up to 0.07 lower.
 
-    labels, gt: integers (H, W), the superpixel and the annotated region of each pixel.
+    Parameters
+    ----------
+    labels, gt : array_like
+        Integers (H, W), the superpixel and the annotated region of each pixel.
 
-    Raises DataError if an array is not a label map, or the shapes differ.
+    Returns
+    -------
+    dict
+        Name of the measure -> value.
 
+    Raises
+    ------
+    DataError
+        If an array is not a label map, or the shapes differ.
+
+    Examples
+    --------
     >>> gt, moved = np.zeros((2, 40, 60), int)
     >>> gt[:, 30:] = 1
     >>> moved[:, 31:] = 1  # the border is off by one column
@@ -127,7 +140,22 @@ def compactness(labels: ArrayLike) -> float:
     Compactness is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i, perimeters P_i and N pixels.
     The perimeter is the number of pixel edges between superpixel i and other superpixels or the
     outside of the image. A square has the highest compactness, pi/4. Source: Schick, Fischer and
-    Stiefelhagen, ICPR 2012. Raises DataError unless `labels` is a label map, integers (H, W).
+    Stiefelhagen, ICPR 2012.
+
+    Parameters
+    ----------
+    labels : array_like
+        Integers (H, W), the superpixel of each pixel.
+
+    Returns
+    -------
+    float
+        In (0, pi/4].
+
+    Raises
+    ------
+    DataError
+        If `labels` is not a label map.
     """
     label_map = as_label_map(labels)
     flat, area, _ = number_regions(label_map)  # superpixel of each pixel, area of each superpixel

@@ -289,7 +289,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, where
     every pixel is predicted (`whole_image`), for "seism" the thresholds at which nothing is
-    predicted (`blank`). It is 0 without points, or if all recalls to interpolate are equal.
+    predicted (`blank`). It is 0 if there are no recalls to interpolate, or if all are equal.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -333,7 +333,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
     Returns float64 (2, S, points): recall and precision.
     """
-    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE  # "edter" and "step"
+    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
     recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]
