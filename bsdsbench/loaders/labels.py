@@ -88,15 +88,18 @@ def lone_label(labels: Map) -> int:
 
 
 def has_specks(labels: Map) -> bool:
-    """Return True if over 0.2 % of the pixels of a map of regions, (H, W), are specks, and over 50.
+    """Return True if over 0.05 % of the pixels of a map of regions, and over 50, are specks.
 
-    A speck has another label than its four neighbours. In what people drew in BSDS500, fewer than
-    0.04 % of the pixels are specks, and over 0.8 % if that was saved as JPEG.
+    In the map, (H, W), a speck has another label than its eight neighbours, unlike a pixel of a
+    thin line. In what people drew in BSDS500 val, at most 0.013 % of the pixels are specks, and in
+    most maps over 0.05 % if that was saved as JPEG.
     """
     inner = labels[1:-1, 1:-1]
-    is_speck = (inner != labels[:-2, 1:-1]) & (inner != labels[2:, 1:-1])
-    is_speck &= (inner != labels[1:-1, :-2]) & (inner != labels[1:-1, 2:])
-    return bool(np.count_nonzero(is_speck) > max(50, 0.002 * labels.size))
+    is_speck = np.ones(inner.shape, np.bool_)
+    for row, col in np.ndindex(3, 3):
+        if (row, col) != (1, 1):
+            is_speck &= labels[row : row + inner.shape[0], col : col + inner.shape[1]] != inner
+    return bool(np.count_nonzero(is_speck) > max(50, 0.0005 * labels.size))
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:

@@ -450,7 +450,7 @@ def _list_drawings(
         cell = arrays["groundTruth"]
         for drawing in cell if isinstance(cell, list) else [cell]:
             # [] stands for an annotator of other images who did not draw in this one
-            if drawing is not None and getattr(drawing, "size", 1) != 0:
+            if getattr(drawing, "size", 1) != 0:
                 drawings.append(drawing)
         return drawings
     array = pictures.require_one_array(arrays, path, "groundTruth or one array (H, W), (A, H, W)")

@@ -305,3 +305,45 @@ def number_pieces(labels: Map, neighbours: int, background: int | None = None) -
     connectivity = 1 if neighbours == 4 else 2  # 8 neighbours: steps along two axes
     pieces: Map = label(numbers, background=unused, connectivity=connectivity)
     return pieces
+
+
+def interpolated_side(pred: Map, gt: Map) -> str:
+    """Return the side whose labels (H, W) were probably interpolated by a resize, or "".
+
+    Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
+    the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
+    of them, have a label between those of their neighbours, and the other map has less than a
+    quarter as many such stripes.
+    """
+    stripes = {PRED_SIDE: _count_stripes(pred), GT_SIDE: _count_stripes(gt)}
+    side = max(stripes, key=lambda side: stripes[side][1])
+    n_stripes, n_between = stripes[side]
+    n_of_other = min(counts[1] for counts in stripes.values())
+    return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
+
+
+def _count_stripes(labels: Map) -> I8:
+    """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
+
+    Such a pixel and its two neighbours in the row (or column) have three different labels, as where
+    a map of labels was interpolated: between the labels 2 and 8 there is a 5. Returns the number of
+    such pixels, and of those whose label lies between the two others, (2,), or zeros if the stripes
+    are a class of thin lines. In large maps, they are estimated from every second or third row and
+    column.
+    """
+    counts, middle = np.zeros(2, np.int64), list[Map]()
+    step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
+    for lines in (labels[::step], labels[:, ::step].T):  # every step-th row, then column
+        before, pixel, after = lines[:, :-2], lines[:, 1:-1], lines[:, 2:]
+        is_stripe = (before != pixel) & (pixel != after) & (before != after)
+        before, pixel, after = before[is_stripe], pixel[is_stripe], after[is_stripe]
+        is_between = (before < pixel) == (pixel < after)
+        counts += pixel.size, np.count_nonzero(is_between)
+        middle.append(pixel[is_between])
+    counts *= step  # one of `step` rows, and one of `step` columns, was looked at
+    middle_labels = np.unique(np.concatenate(middle))
+    # A class of thin lines, as of the outlines 1 between background 0 and objects 2: most of its
+    # pixels are stripes, and no other class is
+    if middle_labels.size == 1 and 2 * counts[1] > np.count_nonzero(labels == middle_labels):
+        return np.zeros(2, np.int64)
+    return counts

@@ -23,6 +23,7 @@ from bsdsbench.images import (
     without_void,
 )
 from bsdsbench.loaders.labels import (
+    PIXEL_PAIRS,
     label_evidence,
     number_evidence,
     reject_binary_prediction,
@@ -41,6 +42,7 @@ from bsdsbench.metrics.label_maps import (
     Spacing,
     box_around,
     find_overlaps,
+    interpolated_side,
     number_masks,
     number_pieces,
     void_of,
@@ -243,7 +245,7 @@ class LabelMetric(Metric[MapOptions]):
                 yield from _piece_symptoms(pred_map, known_pred, PRED_SIDE)
                 yield from _piece_symptoms(gt_map, known_gt, GT_SIDE)
         # A one-pixel stripe between two labels, as interpolation leaves, has a third label
-        if opt.unit == "class" and opt.classes and (side := _interpolated_side(pred_map, gt_map)):
+        if opt.unit == "class" and opt.classes and (side := interpolated_side(pred_map, gt_map)):
             problem = f"most narrow stripes of the {side} lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
         # Classes have the same label in both maps. So have objects that are paired by number ("id")
@@ -301,10 +303,14 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
         problem = f"each number of the {side} has several large pieces: classes?"
         yield "classes", problem, "number each object, as skimage.measure.label does"
     elif numbers.size > 1:
-        # Noise of JPEG and interpolation leave slivers of other numbers along every outline: in a
-        # map of ten discs, 17 to 41 pieces for each number
+        # Noise of JPEG and interpolation leave slivers of other numbers along every outline. Specks
+        # of a noisy prediction have the number of the object that they lie beside
         pieces = number_pieces(np.where(np.isin(labels, numbers), labels, 0), 8, background=0)
-        if pieces.max(initial=0) > max(20, 4 * numbers.size):
+        beside = list[Map]()  # the numbers of pieces that touch another one
+        for a, b in PIXEL_PAIRS:
+            touch = (pieces[a] != pieces[b]) & (pieces[a] > 0) & (pieces[b] > 0)
+            beside += pieces[a][touch], pieces[b][touch]
+        if np.unique(np.concatenate(beside)).size > max(20, 4 * numbers.size):
             problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
             yield "resized", problem, "resize to the nearest number, and save as PNG"
 
@@ -363,39 +369,6 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
         return ""
     pairs_of_labels = zip(sources, targets, strict=True)
     return ", ".join(f"{source} is {target} of the truth" for source, target in pairs_of_labels)
-
-
-def _interpolated_side(pred: Map, gt: Map) -> str:
-    """Return the side whose labels (H, W) were probably interpolated by a resize, or "".
-
-    Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
-    the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
-    of them, have a label between those of their neighbours, and the other map has less than a
-    quarter as many such stripes.
-    """
-    stripes = {PRED_SIDE: _count_stripes(pred), GT_SIDE: _count_stripes(gt)}
-    side = max(stripes, key=lambda side: stripes[side][1])
-    n_stripes, n_between = stripes[side]
-    n_of_other = min(counts[1] for counts in stripes.values())
-    return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
-
-
-def _count_stripes(labels: Map) -> I8:
-    """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
-
-    Such a pixel and its two neighbours in the row (or column) have three different labels, as where
-    a map of labels was interpolated: between the labels 2 and 8 there is a 5. Returns the number of
-    such pixels, and of those whose label lies between the two others, (2,). In large maps, they are
-    estimated from every second or third row and column.
-    """
-    counts = np.zeros(2, np.int64)
-    step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
-    for lines in (labels[::step], labels[:, ::step].T):  # every step-th row, then column
-        before, pixel, after = lines[:, :-2], lines[:, 1:-1], lines[:, 2:]
-        is_stripe = (before != pixel) & (pixel != after) & (before != after)
-        before, pixel, after = before[is_stripe], pixel[is_stripe], after[is_stripe]
-        counts += pixel.size, np.count_nonzero((before < pixel) == (pixel < after))
-    return counts * step  # one of `step` rows, and one of `step` columns, was looked at
 
 
 def _are_classes(labels: Map, numbers: I8) -> bool:

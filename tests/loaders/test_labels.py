@@ -6,7 +6,7 @@ from PIL import Image
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.labels import has_specks, seg2bdry
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, binarise
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.metrics import registry
@@ -67,6 +67,16 @@ def test_regions_that_were_saved_as_jpeg_are_said(quality, tmp_path):
         pred = bb.Prediction("a", segs=(regions,))
         found = find_symptoms(pred, item, bb.Protocol(), [registry.get("region")])
         assert [code for code, *_ in found] == ["resized"] * is_said
+
+
+def test_thin_lines_between_regions_are_no_specks():
+    """As a watershed draws them, one pixel wide and also diagonal."""
+    rows, cols = np.mgrid[:120, :120]
+    labels = 1 + rows // 40 * 3 + cols // 40
+    labels[((rows + cols) % 30 == 0) | ((rows - cols) % 40 == 0)] = 0
+    assert not has_specks(labels)
+    labels[3::6, 2::6] = 99
+    assert has_specks(labels)
 
 
 @pytest.mark.parametrize(("n_maps", "n_annotators"), [(12, 12), (12, 5), (5, 5)])

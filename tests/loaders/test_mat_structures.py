@@ -138,6 +138,9 @@ def test_what_is_missing_in_one_annotation_is_not_read(tmp_path):
     np.testing.assert_array_equal(load_ground_truth(path).boundaries, [seg2bdry(regions), OUTLINE])
     with pytest.raises(DataError, match="no annotators"):
         load_ground_truth(saved(path, groundTruth=drawn[:, 2:]))
+    drawn[0, 2] = "not drawn"  # what cannot be read is no missing annotation
+    with pytest.raises(DataError, match="annotation 3: None, expected Boundaries or Segmentation"):
+        load_ground_truth(saved(path, groundTruth=drawn))
 
 
 def test_the_instances_of_hover_net_are_its_inst_map(tmp_path):

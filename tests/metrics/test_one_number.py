@@ -320,9 +320,13 @@ def test_numbers_that_were_interpolated_or_saved_as_jpeg_are_warned_of(tmp_path,
     small = Image.fromarray(objects).resize((60, 50), Image.Resampling.BILINEAR)
     bilinear = small.resize(objects.shape[::-1], Image.Resampling.BILINEAR)
     Image.fromarray(objects).save(tmp_path / "a.jpg", quality=90)
+    # Specks of a prediction, each with the number of the object beside it
+    is_speck = np.random.default_rng(0).random(objects.shape) < 0.1
+    noisy = np.where(is_speck, np.kron(np.arange(1, 31).reshape(5, 6), np.ones((16, 16))), objects)
     words = "numbers of the prediction lie in many pieces each: interpolated, or JPEG?"
     for maps, is_said in (
         (objects, False),
+        (noisy.astype(np.uint8), False),
         (bilinear, True),
         (Image.open(tmp_path / "a.jpg"), True),
     ):

@@ -6,7 +6,7 @@ from sklearn import metrics as sk
 
 import bsdsbench as bb
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.metrics.label_maps import LabelOptions
+from bsdsbench.metrics.label_maps import LabelOptions, interpolated_side
 from tests.helpers.counting import score_of
 from tests.helpers.masks import blobs, label_pairs
 from tests.reference import panoptic
@@ -155,3 +155,13 @@ def test_crowds_are_those_of_panopticapi():
         np.testing.assert_allclose(found, table, rtol=1e-12, err_msg=str(seed))
         sums += table
     assert (sums[:3, :2] > 50).all()
+
+
+def test_a_class_of_outlines_is_not_interpolated():
+    """Objects 2 have outlines 1, thin or thick; if there are areas of 1 too, these are doubtful."""
+    rows, cols = np.mgrid[:96, :120]
+    distance = np.hypot((rows % 24) - 12, (cols % 24) - 12)
+    thin, thick = ((distance < 8) + (distance < r).astype(np.uint8) for r in (9, 11))
+    assert interpolated_side(thick, thin) == ""
+    thin[:, :48] = thick[:, :48] = 1
+    assert interpolated_side(thick, thin) == "ground truth"
