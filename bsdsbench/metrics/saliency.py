@@ -397,7 +397,8 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     and of 1 - map outside it, weighted by area. The second is the structural similarity (SSIM) of
     map and mask in the four quarters into which the centroid of the mask divides the image,
     weighted by area. As in the authors' code, a centroid halfway between two pixels is rounded to
-    the even index. An empty mask gives 1 - mean(soft), a full mask gives mean(soft).
+    the even index. Deviations and variances divide by n - 1. An empty mask gives 1 - mean(soft), a
+    full mask gives mean(soft).
 
     Parameters
     ----------
