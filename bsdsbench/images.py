@@ -489,7 +489,8 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif low < 0 or high <= 1.25:
-        has = f"values from {low} to {high}"  # all digits, because it may be a rounding error
+        if low >= -0.05 and high <= 1.05:  # all digits, because it may be a rounding error
+            has = f"values from {low} to {high}"
         fix = advice_on_range(low, high)
     elif (soft == np.rint(soft)).all():
         fix = (*fix, _AS_LABELS)

@@ -182,7 +182,7 @@ def test_types_of_soft_maps(given, read):
         (np.array([[0, 1.05]]), r"from 0\.0 to 1\.05, .*overshot"),
         (np.array([[0, 1 + 1e-7]], "f4"), r"from 0\.0 to 1\.00000011\d*, .*overshot"),
         (np.array([[-1e-300, 1]]), "overshot"),
-        (np.array([[-0.051, 1]]), "sigmoid"),
+        (np.array([[-0.051, 1]]), r"from -0\.051 to 1, .*sigmoid"),
         (np.array([[0, 254.5]]), r"by 255, if it is 0..255 as float\)$"),
         (np.array([[0, 255.0]]), "by 255, .*; pred_kind='labels' for label maps"),
     ],

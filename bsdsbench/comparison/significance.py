@@ -130,9 +130,9 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     uncorrected p-value is below 1 - level. The formula is the usual one, (1.96 + 0.84) times the
     standard error if there are many images; for few, both z-scores are larger. `n_images`, also of
     clusters, may be an effective number, which need not be an integer. Returns NaN if any draw is
-    NaN, if there are fewer than two draws, or if all are equal or of one image.
+    NaN, if there are fewer than two draws, or if all are equal, such as those of one image.
     """
-    if draws.size < 2 or np.ptp(draws) == 0 or _is_one_image(draws, n_images):
+    if draws.size < 2 or np.ptp(draws) == 0:
         return math.nan
     # The upper end of an interval at level 0.95 has the z-score of the quantile 0.975; the end at
     # level 0.6 has that of the quantile 0.8 (POWER)
