@@ -305,12 +305,19 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
     elif numbers.size > 1:
         # Noise of JPEG and interpolation leave slivers of other numbers along every outline. Specks
         # of a noisy prediction have the number of the object that they lie beside
-        pieces = number_pieces(np.where(np.isin(labels, numbers), labels, 0), 8, background=0)
-        beside = list[Map]()  # the numbers of pieces that touch another one
-        for a, b in PIXEL_PAIRS:
-            touch = (pieces[a] != pieces[b]) & (pieces[a] > 0) & (pieces[b] > 0)
-            beside += pieces[a][touch], pieces[b][touch]
-        if np.unique(np.concatenate(beside)).size > max(20, 4 * numbers.size):
+        shown, limit = np.where(np.isin(labels, numbers), labels, 0), max(20, 4 * numbers.size)
+        contacts = [
+            (shown[a] != shown[b]) & (shown[a] > 0) & (shown[b] > 0) for a, b in PIXEL_PAIRS
+        ]
+        if 2 * sum(map(np.count_nonzero, contacts)) <= limit:  # so few pieces touch another one
+            return
+        pieces = number_pieces(shown, 8, background=0)
+        beside = [
+            pieces[part][touch]
+            for pair, touch in zip(PIXEL_PAIRS, contacts, strict=True)
+            for part in pair
+        ]
+        if np.unique(np.concatenate(beside)).size > limit:
             problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
             yield "resized", problem, "resize to the nearest number, and save as PNG"
 

@@ -364,12 +364,12 @@ def new_work(n_vertices: int, n_steps: int) -> Work:
     """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
     lists = np.empty((6, n_vertices + 1), np.uint32)
     near_queue, far_queue, far_index, reached, entering, freed = lists
-    far_dist, steps_before = np.empty(n_vertices + 1, np.int64), _steps_before(n_steps)
-    return Work(near_queue, far_queue, far_dist, far_index, reached, entering, freed, steps_before)
+    far_dist, before = np.empty(n_vertices + 1, np.int64), bits_before(n_steps)
+    return Work(near_queue, far_queue, far_dist, far_index, reached, entering, freed, before)
 
 
 @lru_cache(maxsize=8)
-def _steps_before(n_steps: int) -> U8:
+def bits_before(n_steps: int) -> U8:
     """Return the bits of the steps before step 0, 1, ... and n_steps, (n_steps + 1, words)."""
     return pack(np.tri(n_steps + 1, n_steps, -1, np.bool_))
 

@@ -46,9 +46,9 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
     The unit is the finest power of two for which weights fit, but at least 2^-40. With 1000 pairs
-    (10 bits), a span may have 49 bits. Costs up to 100 (7 bits) then get 41 bits behind the point,
-    of which 40 are used, so that one bit of the span is left for the tie. The unit may exceed 1 if
-    costs are large; costs are rounded to whole units.
+    (10 bits), a span may have 49 bits. One is left for the tie, so costs up to 100 (7 bits) could
+    have 41 bits behind the point; 40 are used. The unit may exceed 1 if costs are large; costs are
+    rounded to whole units.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, MapChanges
-from bsdsbench.kernels.bits import count_set_bits, pack, unpack
+from bsdsbench.kernels.bits import count_set_bits, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import matching
-from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths
+from bsdsbench.kernels.matching.graph import bits_before, bits_within_reach, half_widths
 from bsdsbench.kernels.matching.matching import Truth
 
 # The agreement on a ground-truth pixel, see `agreement_of`
@@ -118,8 +118,8 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     row_of[is_ever_on] = np.arange(n_rows)
     # Set the bits of the thresholds at which a pixel is on. A pixel that enters or leaves keeps its
     # new state until its next change, so each change flips the bit of its step and all later ones
-    from_step = ~np.tri(n_steps, k=-1, dtype=np.bool_)  # [s, t]: whether t is s or later
-    from_step_bits = pack(from_step[:, ::-1] if backwards else from_step)
+    before = bits_before(n_steps)  # row k has the bits below k. Backwards, later steps are lower
+    from_step_bits = before[n_steps:0:-1].copy() if backwards else before[-1] ^ before[:-1]
     false_bits = np.zeros((n_rows, from_step_bits.shape[1]), np.uint64)
     _flip_from_step(changes.start, row_of[changes.pixel], from_step_bits, false_bits)
     false_bits[row_of[pred.pixel]] ^= pred.matched_bits  # without those at which it is matched
