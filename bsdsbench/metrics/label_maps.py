@@ -315,21 +315,21 @@ def interpolated_side(pred: Map, gt: Map) -> str:
     of them, have a label between those of their neighbours, and the other map has less than a
     quarter as many such stripes.
     """
-    stripes = {PRED_SIDE: _count_stripes(pred), GT_SIDE: _count_stripes(gt)}
+    stripes = {PRED_SIDE: _count_stripes(pred, gt), GT_SIDE: _count_stripes(gt, pred)}
     side = max(stripes, key=lambda side: stripes[side][1])
     n_stripes, n_between = stripes[side]
     n_of_other = min(counts[1] for counts in stripes.values())
     return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
 
 
-def _count_stripes(labels: Map) -> I8:
+def _count_stripes(labels: Map, other: Map) -> I8:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
     Such a pixel and its two neighbours in the row (or column) have three different labels, as where
     a map of labels was interpolated: between the labels 2 and 8 there is a 5. Returns the number of
     such pixels, and of those whose label lies between the two others, (2,), or zeros if the stripes
-    are a class of thin lines. In large maps, they are estimated from every second or third row and
-    column.
+    are a class of thin lines, which the `other` map (H, W) has too. In large maps, they are
+    estimated from every second or third row and column.
     """
     counts, middle = np.zeros(2, np.int64), list[Map]()
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
@@ -343,7 +343,8 @@ def _count_stripes(labels: Map) -> I8:
     counts *= step  # one of `step` rows, and one of `step` columns, was looked at
     middle_labels = np.unique(np.concatenate(middle))
     # A class of thin lines, as of the outlines 1 between background 0 and objects 2: most of its
-    # pixels are stripes, and no other class is
-    if middle_labels.size == 1 and 2 * counts[1] > np.count_nonzero(labels == middle_labels):
+    # pixels are stripes, no other class is, and the other map has it, unlike an interpolated label
+    is_class = middle_labels.size == 1 and (other == middle_labels).any()
+    if is_class and 2 * counts[1] > np.count_nonzero(labels == middle_labels):
         return np.zeros(2, np.int64)
     return counts
