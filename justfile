@@ -37,7 +37,7 @@ mutants *args="named":
 numbers *args="check":
     {{ python }} scripts/stored_numbers.py {{ args }}
 
-# The tests, with the line coverage of those not marked slow; fails below the floor in pyproject.toml.
+# The tests, with their line coverage; fails below the floor in pyproject.toml.
 coverage:
     {{ python }} -m pytest -q --cov --cov-report=term
 

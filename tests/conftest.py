@@ -106,18 +106,10 @@ def pytest_collection(session):
 
 def pytest_collection_modifyitems(config, items):
     """Files with the most slow tests come first, so that none of them is left to one process;
-    those of the browser stay together, and a process has one browser for them.
-
-    With --cov: what is slow is not traced, which would take it 1.6 times as long; but it is for
-    `scripts/mutate.py`, which needs to know the tests of a line (--cov-context=test)."""
+    those of the browser stay together, and a process has one browser for them."""
     long = Counter(item.path for item in items for _ in item.iter_markers("slow"))
     long |= {item.path: 99 for item in items if item.get_closest_marker("browser")}
     items.sort(key=lambda item: -long[item.path])
-    option = config.option
-    if getattr(option, "cov_source", None) and not option.cov_context:
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker("no_cover")
 
 
 @pytest.hookimpl(optionalhook=True)
