@@ -224,7 +224,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     return True
 
 
-@kernel(inline="always", _nrt=False)  # not `inner`, which may not slice arrays
+@kernel(inline="always", _nrt=False)  # not `inner`, as a test calls it
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
