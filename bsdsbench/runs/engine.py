@@ -281,11 +281,12 @@ def _count_all(
                 images.errors[image_id] = outcome.error
             else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
-            read_again = None  # a function that reads the maps again, if there is a prediction
+            truth, read_again = "", None  # a function that reads the maps again, if they exist
             has_prediction = call.item.form == ""  # not "none" or "humans", see `Item.form`
             if record is not None and has_prediction:
+                truth = record.truth
                 read_again = partial(_read_look, call.item, plan, record.fingerprint)
-            looks.add(outcome.look, read_again)  # `look`: the maps, if `sanity_check` was set
+            looks.add(outcome.look, truth, read_again)  # `look`: if `sanity_check` was set
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
     looks.check()  # if this was not done, as there are few images

@@ -268,22 +268,28 @@ class FirstLooks:
     warned_inverted: bool = False  # True if maps look inverted
     shown: list[Look] = attrs.Factory(list)  # of images that show something
     others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
+    plain_truths: set[str] = attrs.Factory(set)  # hashes of ground truth that shows nothing
 
-    def add(self, look: Look | None, read_again: Callable[[], Look | None] | None) -> None:
+    def add(
+        self, look: Look | None, truth: str, read_again: Callable[[], Look | None] | None
+    ) -> None:
         """Add the next image, and check the images as soon as there are enough.
 
         look: its maps; None beyond the first LOOKS images, and if it has none.
+        truth: a hash of its ground truth, which saves reading most images without objects again.
         read_again: returns its maps; None if it has no prediction or could not be counted.
         """
         if self.are_checked:
             return
         self.n_seen += 1
-        if self.n_seen > LOOKS and read_again is not None:
+        if self.n_seen > LOOKS and read_again is not None and truth not in self.plain_truths:
             look = read_again()
         if look is not None and _shows_something(look.gt):
             self.shown.append(look)
-        elif look is not None and self.n_seen <= LOOKS:
-            self.others.append(look)
+        elif look is not None:
+            self.plain_truths.add(truth)
+            if self.n_seen <= LOOKS:
+                self.others.append(look)
         if len(self.shown) == LOOKS or self.n_seen == _MOST_SEARCHED:
             self.check()
 
@@ -307,11 +313,12 @@ class FirstLooks:
 
 
 def _shows_something(gt: GroundTruth) -> bool:
-    """Return True if some map of a ground truth, except that of valid pixels, is not constant."""
-    for name, part in gt.parts.items():
+    """Return True if some annotation (not the photo or the valid pixels) is not constant."""
+    for name in gt.parts.keys() - {"photo", "valid"}:
+        part = gt.parts[name]
         for values in part if isinstance(part, tuple) else (part,):
-            is_map = isinstance(values, np.ndarray) and values.ndim >= 2
-            if name != "valid" and (not is_map or (values != values.flat[:1]).any()):
+            is_map = isinstance(values, np.ndarray)  # Lines are none
+            if not is_map or (values.size and (values != values.flat[0]).any()):
                 return True
     return False
 
