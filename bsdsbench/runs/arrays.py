@@ -271,7 +271,7 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return truth.replace(**parts, labels=None)  # None removes the labels
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"  # as in BSDS files
-        maps = _list_annotators(truth)
+        maps = [to_plane(drawing, label) for drawing in _list_annotators(truth)]
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = _as_plane(truth, "ground truth")

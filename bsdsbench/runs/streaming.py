@@ -141,7 +141,7 @@ class StreamingEvaluator:
         """Return the evaluation of all images added so far. The evaluator is not reset.
 
         Warns if the images are numbered and seem to be several passes over one set, because
-        `reset` was not called between them, and if most soft maps seem to be inverted.
+        `reset` was not called between them, and if most maps or masks seem to be inverted.
 
         Raises DataError if there are no images, or if their values have no consistent meaning.
         """
@@ -194,7 +194,7 @@ class StreamingEvaluator:
 
 
 def warn_if_inverted(run: Evaluation) -> None:
-    """Check the values of all images of a run together, and warn if most soft maps seem inverted.
+    """Check the values of all images of a run together, and warn if most maps seem inverted.
 
     Other warnings, such as that nothing is predicted or that a few maps seem inverted, are usual
     early in training and are not issued. Raises DataError if the values have no consistent meaning.

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import InputWarning, InvertedWarning
+from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.metrics.structures import CcqMetric
-from bsdsbench.runs import fit, sanity
+from bsdsbench.runs import engine, fit, sanity
 from bsdsbench.runs.fit import _block_means, thumbnail
 
 WHITES = {"u1": 255, "u2": 65535}
@@ -124,6 +124,34 @@ def test_images_without_an_object_are_not_those_that_are_checked(n_empty, is_sai
         bb.evaluate_items(empty + turned, **ONE | {"workers": workers})
     lines = [str(w.message) for w in said if "only upside down" in str(w.message)]
     assert [" in 4 of 4 checked images [x0" in line for line in lines] == [True] * is_said
+
+
+def test_images_whose_truth_is_known_to_show_nothing_are_not_read_again(monkeypatch):
+    read = []
+    load = engine._read_look
+    monkeypatch.setattr(
+        engine, "_read_look", lambda item, *more: read.append(item) or load(item, *more)
+    )
+    maps = [mask for _, mask in masks(4)]
+    shapes = [(60, 50)] * 9 + [(50, 60)] * 9
+    empty = [(f"{k:03}", np.zeros(shape), np.zeros(shape, bool)) for k, shape in enumerate(shapes)]
+    bb.evaluate_items(empty + [(f"x{k}", mask * 0.5, mask) for k, mask in enumerate(maps)], **ONE)
+    assert [item.image_id for item in read] == ["009", "x0", "x1", "x2", "x3"]
+
+
+def test_the_first_photos_do_not_show_what_is_annotated():
+    photo = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    truth = bb.GroundTruth("a", mask=np.zeros((4, 5), bool), photo=photo, valid=np.eye(4, 5) > 0)
+    assert not sanity._shows_something(truth)
+    assert sanity._shows_something(truth.replace(depth=np.eye(4, 5)))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
+def test_maps_without_pixels_are_refused_or_counted_but_raise_nothing_else(shape):
+    items = [("a", np.zeros(shape), np.zeros(shape)), ("b", np.eye(5) + 1, np.eye(5) + 1)]
+    with pytest.raises(DataError, match=r"a: ground truth of shape .* expected two dimensions"):
+        bb.evaluate_items([("a", np.zeros(shape), [np.zeros(shape)])], workers=1)
+    assert bb.evaluate_items(items, workers=1, metrics="depth", on_error="skip").records
 
 
 def said_of(maps, truth, **protocol):
