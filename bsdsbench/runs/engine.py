@@ -281,11 +281,11 @@ def _count_all(
                 images.errors[image_id] = outcome.error
             else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
-            truth, read_again = "", None  # a function that reads the maps again, if they exist
+            truth = fingerprint = ""  # hashes: of the ground truth, and of all files and settings
             has_prediction = call.item.form == ""  # not "none" or "humans", see `Item.form`
             if record is not None and has_prediction:
-                truth = record.truth
-                read_again = partial(_read_look, call.item, plan, record.fingerprint)
+                truth, fingerprint = record.truth, record.fingerprint
+            read_again = partial(_read_look, call.item, plan, fingerprint)
             looks.add(outcome.look, truth, read_again)  # `look`: if `sanity_check` was set
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)

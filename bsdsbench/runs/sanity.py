@@ -48,8 +48,7 @@ from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
-# Images that show something are searched among this many, since the first 40 slices of a volume may
-# be empty. Those beyond the first LOOKS are read again for it
+# Images that show something are searched among this many: the first slices of a volume may be empty
 _MOST_SEARCHED = 100
 
 
@@ -71,9 +70,8 @@ FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD_EDGES = 0.95
-# Number of bytes per value -> the largest value of a faint map. A faint map has bytes 0 and 1, or
-# 8-bit values saved as 16 bit. One may be an image without boundaries. If all maps are faint, they
-# were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
+# Bytes per value -> the largest value of a faint map: bytes 0 and 1, or 8-bit values saved
+# as 16 bit. One may be an image without boundaries. If all are faint, they were saved wrongly.
 _MAX_FAINT = {1: 9, 2: 255}
 # Form of a map -> the largest values of maps that were saved on a smaller scale, white, and that
 # scale. Below 10 and 256, maps are reported as faint once all images are counted
@@ -81,8 +79,7 @@ _SMALL_SCALES = {
     "soft16": (range(256, 4096), 65535, "10 or 12 bit saved as 16?"),  # cameras, instruments
     "soft8": (range(10, 128), 255, "percent, or votes?"),  # if it is the same in several maps
 }
-# If a smaller share of the annotated pixels counts, the map of void pixels is probably wrong
-_LEAST_VALID = 0.1
+_LEAST_VALID = 0.1  # if a smaller share of the annotation counts, the map of void is probably wrong
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
 
 
@@ -268,28 +265,26 @@ class FirstLooks:
     warned_inverted: bool = False  # True if maps look inverted
     shown: list[Look] = attrs.Factory(list)  # of images that show something
     others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
-    plain_truths: set[str] = attrs.Factory(set)  # hashes of ground truth that shows nothing
+    # Hashes of ground truth that shows nothing. "" is that of images that cannot be read again
+    plain_truths: set[str] = attrs.Factory(lambda: {""})
 
-    def add(
-        self, look: Look | None, truth: str, read_again: Callable[[], Look | None] | None
-    ) -> None:
+    def add(self, look: Look | None, truth: str, read_again: Callable[[], Look | None]) -> None:
         """Add the next image, and check the images as soon as there are enough.
 
         look: its maps; None beyond the first LOOKS images, and if it has none.
-        truth: a hash of its ground truth, which saves reading most images without objects again.
-        read_again: returns its maps; None if it has no prediction or could not be counted.
+        truth: a hash of its ground truth; "" if it has no prediction or could not be counted.
+        read_again: returns its maps.
         """
         if self.are_checked:
             return
         self.n_seen += 1
-        if self.n_seen > LOOKS and read_again is not None and truth not in self.plain_truths:
+        if self.n_seen > LOOKS and truth not in self.plain_truths:
             look = read_again()
         if look is not None and _shows_something(look.gt):
             self.shown.append(look)
         elif look is not None:
             self.plain_truths.add(truth)
-            if self.n_seen <= LOOKS:
-                self.others.append(look)
+            self.others += [look] if self.n_seen <= LOOKS else []
         if len(self.shown) == LOOKS or self.n_seen == _MOST_SEARCHED:
             self.check()
 
