@@ -201,6 +201,14 @@ def test_smaller_copies_in_a_tiff_are_no_pages(tmp_path):
     refused(r"a\.tif: has 2 pages", read_image, path, error=FileFormatError)
 
 
+def test_pages_of_a_png_are_refused_before_any_is_decoded(tmp_path):
+    page = Image.fromarray(GRAY)
+    page.save(tmp_path / "a.png", save_all=True, append_images=[page.rotate(180)])
+    data = (tmp_path / "a.png").read_bytes()
+    (tmp_path / "a.png").write_bytes(data[: len(data) // 2])
+    refused(r"a\.png: has 2 pages", read_image, tmp_path / "a.png", error=FileFormatError)
+
+
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp"])
 @pytest.mark.parametrize("orientation", [0, 1, 3, 6])
 def test_a_picture_that_viewers_turn(tmp_path, suffix, orientation):

@@ -320,7 +320,8 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     mode = header.mode
     n_pages = getattr(header, "n_frames", 1)
     for page in range(1, n_pages):
-        header.seek(page)
+        if header.format == "TIFF":
+            header.seek(page)  # `tag_v2` is then that of this page
         if not getattr(header, "tag_v2", {}).get(_NEW_SUBFILE_TYPE, 0) & 1:
             raise FaultError(f"has {n_pages} pages, expected one")
     if n_pages > 1:
