@@ -224,14 +224,13 @@ def first_look(
     ids_by_mistake = ids_by_mistake or _find_flipped_or_swapped(comparable)
     if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
         ids_by_mistake = _find_thick_maps(comparable)
+    has_scale = not protocol.normalise and "normalise" not in unused  # values count as they are
     warnings = list[InputWarning]()
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        tops = list[int]()  # the largest value of each map of this form
-        for look in looks:
-            if look.pred.form == form:
-                tops.append(int(look.pred.soft.max(initial=0)))
+        preds = [look.pred for look in looks if look.pred.form == form]
+        tops = [int(pred.soft.max(initial=0)) for pred in preds]  # the largest value of each map
         is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
-        if tops and is_end and {*tops} <= {*maxima} and not protocol.normalise:
+        if has_scale and tops and is_end and {*tops} <= {*maxima}:
             line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
             normalise = Setting("normalise", True, "divides each map by its maximum")
             warnings.append(InputWarning(line, fix=normalise))

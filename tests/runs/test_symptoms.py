@@ -154,15 +154,15 @@ def test_maps_without_pixels_are_refused_or_counted_but_raise_nothing_else(shape
     assert bb.evaluate_items(items, workers=1, metrics="depth", on_error="skip").records
 
 
-def said_of(maps, truth, **protocol):
-    """Return the warnings of a run of metric pixel."""
+def said_of(maps, truth, metric="pixel", **protocol):
+    """Return the warnings of a run of a metric."""
     items = [
         (f"i{k}", soft, drawn) for k, (soft, drawn) in enumerate(zip(maps, truth, strict=True))
     ]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         changed = bb.Protocol.preset("bsds500").replace(**protocol)
-        bb.evaluate_items(items, changed, **ONE | {"metrics": "pixel"})
+        bb.evaluate_items(items, changed, **ONE | {"metrics": metric})
     return [str(warning.message) for warning in said]
 
 
@@ -172,6 +172,7 @@ def test_values_in_percent_and_votes_are_said(top):
     maps = [np.where(mask, np.uint8(top), np.uint8(7)) for mask in drawn]
     (line,) = said_of(maps, drawn)
     assert line.startswith(f"no value above {top} of 255 in the checked maps (percent, or votes?)")
+    assert said_of(maps, drawn, "saliency") == []  # which stretches each map to [0, 1]
     maps[1] = maps[1] - np.uint8(1)  # not all end at the same value
     assert said_of(maps, drawn) == said_of(maps[:1], drawn[:1]) == []
 
