@@ -227,8 +227,10 @@ def first_look(
     has_scale = not protocol.normalise and "normalise" not in unused  # values count as they are
     warnings = list[InputWarning]()
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        preds = [look.pred for look in looks if look.pred.form == form]
-        tops = [int(pred.soft.max(initial=0)) for pred in preds]  # the largest value of each map
+        tops = list[int]()  # the largest value of each map of this form
+        for look in looks:
+            if look.pred.form == form:
+                tops.append(int(look.pred.soft.max(initial=0)))
         is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
         if has_scale and tops and is_end and {*tops} <= {*maxima}:
             line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
@@ -264,8 +266,7 @@ class FirstLooks:
     warned_inverted: bool = False  # True if maps look inverted
     shown: list[Look] = attrs.Factory(list)  # of images that show something
     others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
-    # Hashes of ground truth that shows nothing. "" is that of images that cannot be read again
-    plain_truths: set[str] = attrs.Factory(lambda: {""})
+    plain_truths: set[str] = attrs.Factory(set)  # hashes of ground truth that shows nothing
 
     def add(self, look: Look | None, truth: str, read_again: Callable[[], Look | None]) -> None:
         """Add the next image, and check the images as soon as there are enough.
@@ -277,7 +278,7 @@ class FirstLooks:
         if self.are_checked:
             return
         self.n_seen += 1
-        if self.n_seen > LOOKS and truth not in self.plain_truths:
+        if self.n_seen > LOOKS and truth and truth not in self.plain_truths:
             look = read_again()
         if look is not None and _shows_something(look.gt):
             self.shown.append(look)
