@@ -27,13 +27,20 @@ def as_runs(
     - If `groups` or `group_by` is given, the images of all runs are assigned to groups.
     - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
 
-    runs: evaluations, or folders, files, URLs or `ref:NAME` as in `Evaluation.load`.
-    names: new names, one per run.
-    groups, group_by: a table with the groups of the images (CSV file, mapping or data frame), and a
-        regular expression with named groups that is searched for in the image ids.
+    Parameters
+    ----------
+    runs : iterable of Evaluation, str or path
+        The runs, or folders, files, URLs or `ref:NAME` as in `Evaluation.load`.
+    names : iterable of str, optional
+        New names, one per run.
+    groups, group_by : optional
+        The groups of the images: a table (CSV file, mapping or data frame), and a regular
+        expression with named groups that is searched for in the image ids.
 
-    Raises DataError if any run cannot be loaded (all are listed), or if the number of names is
-    wrong.
+    Raises
+    ------
+    DataError
+        If any run cannot be loaded (all are listed), or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names: list[str | None] = [None] * len(given)
