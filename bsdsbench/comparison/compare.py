@@ -293,7 +293,7 @@ class SampledMethod(NamedTuple):
 
     name: str
     runs: list[SampledRun]
-    times_drawn: I8  # (R, B): how often each run is in each sample; the same for any R runs
+    times_drawn: I8  # (R, B): how often each run is in each sample; the same for paired methods
 
     def on_all_images(self, score: str) -> ScoresOfRuns:
         """Return the score of each run on all images."""

@@ -53,12 +53,13 @@ def metric_with_errors(run: Evaluation) -> Metric | None:
 
 
 class TableFooter(TypedDict):
-    """The texts below a table of runs, as keyword arguments of `Table`."""
+    """What tables of the same runs share, mostly texts below them, as arguments of `Table`."""
 
     caption: str  # the protocol, or "" if the runs have different protocols
     reading: str  # how the files were interpreted
     notes: Sequence[str | Note]
     signatures: list[str]
+    ranked: bool  # False if the runs are not comparable: no score is marked as the best
 
 
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
@@ -67,9 +68,10 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     The notes list left-out images, differences between the runs, runs whose maps are averages over
     scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
-    lines = missing_notes(runs)
+    differences = difference_notes(runs) if len(runs) > 1 else []
+    lines = [*differences, *missing_notes(runs)]
     if len(runs) > 1:
-        lines = [*difference_notes(runs), *lines, *equal_counts_notes(runs)]
+        lines += equal_counts_notes(runs)
     left_out = {}  # name of the run -> (number of counted images, {left-out image: reason})
     protocols, signatures = [], []  # pairs of a text and the name of the run
     for run in runs:
@@ -87,6 +89,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
         "reading": reading_line(runs),
         "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
         "signatures": signature_lines(signatures),
+        "ranked": not differences,
     }
 
 
@@ -367,8 +370,6 @@ def score_tables(
         contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)  # the texts that all tables share
-    # No score is the best among runs that are not comparable
-    is_ranked = len(runs) == 1 or not difference_notes(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
     for name in metric_names:
@@ -401,7 +402,7 @@ def score_tables(
             tables_of_metric.append(table)
         for table in tables_of_metric:
             table.caption, table.reading = footer["caption"], footer["reading"]
-            table.signatures, table.ranked = footer["signatures"], is_ranked
+            table.signatures, table.ranked = footer["signatures"], footer["ranked"]
             table.sentence = f"{table.title}: {contents}"
         tables += tables_of_metric
     return select(tables, columns) if columns and "all" not in columns else tables
