@@ -46,7 +46,10 @@ def test_names_of_both_columns_among_others(read):
     assert read('"1","0.5"\n"0","0.25"\n') == [[1, 0], [0.5, 0.25]]
     assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
     assert read("TRUE 0.5\n false -inf\n") == [[1, 0], [0.5, -np.inf]]
-    assert read("# score,label\n0.5,1\n0.25,0\n") == [[1, 0], [0.5, 0.25]]  # numpy.savetxt
+    for comments in ("", "# of a net\n\n# 2,3 samples\n"):  # the header is that of numpy.savetxt
+        assert read(f"{comments}# score,label\n0.5,1\n0.25,0\n") == [[1, 0], [0.5, 0.25]]
+        assert read(f"{comments}1 0.5\n0 0.25\n") == [[1, 0], [0.5, 0.25]]
+    refused("line 3: 'x'", read, "# of a net\n1,2\n1,x\n", error=FileFormatError)
 
 
 def test_what_spreadsheets_and_shells_write(read):
@@ -59,6 +62,16 @@ def test_what_spreadsheets_and_shells_write(read):
         refused(f"line 2: '{cell}'", read, f"label;score\n1;{cell}\n", error=FileFormatError)
 
 
+def test_points_between_thousands_or_before_decimals(read):
+    for mark in ",;":
+        rows = f"label{mark}score\n1{mark}1.226\n0{mark}226\n"
+        words = r"1\.226 and 226: 1226, or 1\.226.*write whole numbers without points"
+        refused(words, read, rows, error=FileFormatError)
+        for cells in (["226", "1.2"], ["226.000"], ["12"], ["226", "0.226"], ["226", "2026"]):
+            labels, _ = read("".join(f"1{mark}{cell}\n" for cell in ["1.226", *cells]))
+            assert len(labels) == len(cells) + 1
+
+
 def test_a_header_of_numbers_and_weights_are_said(read):
     refused("line 1: 0,1, .*or the header of pandas", read, "0,1\n1,0.5\n0,0.25\n")
     assert read("0,1\n1,2\n") == [[0, 1], [1, 2]]
@@ -66,6 +79,10 @@ def test_a_header_of_numbers_and_weights_are_said(read):
         assert read("y_true,y_prob,sample_weight\n1,0.5,3\n") == [[1], [0.5]]
     with pytest.warns(InputWarning, match="'Model' is not used: the rows of x, y are pooled"):
         assert read("Model,label,score\nx,1,2\ny,1,3\nx,0,1\n") == [[1, 1, 0], [2, 3, 1]]
+    with pytest.warns(
+        InputWarning, match="'split' is not used: the rows of test, train are pooled"
+    ):
+        assert read("split,label,score\ntrain,1,2\ntest,1,3\n") == [[1, 1], [2, 3]]
     assert read("Model,label,score\nx,1,2\nx,1,3\n") == [[1, 1], [2, 3]]
     assert read("truth,model\n1,0.5\n0,0.2\n") == [[1, 0], [0.5, 0.2]]  # by their order
 

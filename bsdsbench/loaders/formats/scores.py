@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,16 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.io import FaultError, errors_naming, read_bytes
-from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
+from bsdsbench.loaders.formats.text_tables import (
+    decode_text,
+    points_of_thousands,
+    separator_of,
+    with_decimal_points,
+)
 from bsdsbench.text import listed
 
 _MAX_BYTES = 128 << 20
+_COMMENT = re.compile(r"\s*#(.*)")
 _NEGATIVE, _POSITIVE = "false f no n neg negative", "true t yes y pos positive"
 _LABEL_WORDS = dict.fromkeys(_NEGATIVE.split(), "0") | dict.fromkeys(_POSITIVE.split(), "1")
 _EXPECTED = "expected a label and a score in each row"
@@ -32,7 +39,9 @@ _DECISION_NAMES = {"prediction", "predicted", "output"}
 _SCORE_NAMES |= {"proba", "probability", "logit", "confidence"} | _DECISION_NAMES
 _ID_NAMES = ("id", "image", "image_id", "sample", "case", "name", "file", "filename", "path")
 _WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
-_METHOD_NAMES = ("method", "methods", "model", "classifier", "algorithm")
+# Names of columns whose rows are often meant to give a curve each
+_GROUP_NAMES = {"method", "methods", "model", "classifier", "algorithm", "detector"}
+_GROUP_NAMES |= {"split", "subset", "fold", "seed", "run", "epoch"}
 
 
 class LabelsAndScores(NamedTuple):
@@ -64,11 +73,12 @@ def read_scores(
     """Read a table of labels and scores from a text file, or from standard input if `path` is "-".
 
     Columns are separated by commas, semicolons, tabs or blanks; with another separator, a comma is
-    the decimal mark. If no cell of the first row is a number, that row is a header with the names
-    of a label column (label, y_true, target ...) and a score column (score, y_score ...). Without a
-    header there are exactly two columns, the label first. Labels may be words, such as yes and no.
-    A column called id, image, file ... whose cells are distinct has the ids. An InputWarning names
-    columns that are not used: weights, or several names of methods.
+    the decimal mark. Comments (#) may precede the table. If no cell of its first row is a number,
+    that row is a header with the names of a label column (label, y_true, target ...) and a score
+    column (score, y_score ...). Without a header there are exactly two columns, the label first.
+    Labels may be words, such as yes and no. A column called id, image, file ... whose cells are
+    distinct has the ids. An InputWarning names columns that are not used: weights, or several
+    methods, splits, folds ...
 
     - count: name of the column with the number of instances that each sample stands for, if any
     - cluster: name of the column with each sample's group, such as a patient, if any
@@ -97,6 +107,12 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     with its group, if any.
     """
     text = decode_text(data)
+    start = 0  # of the table, after comments
+    while comment := _COMMENT.match(text, start):
+        if not _LABEL_NAMES.isdisjoint(re.findall(r"\w+", comment[1].lower())):
+            break  # a header, such as "# label score" by numpy.savetxt
+        start = comment.end()
+    text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
     first_line = text.lstrip().partition("\n")[0]
     delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
@@ -104,7 +120,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     stream = io.StringIO(text, newline=None)  # which ends every line with "\n"
     lines = csv.reader(map(str.rstrip, stream), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)  # without empty lines
-    names = [name.strip().lstrip("# ") for name in next(rows, ())]  # "# label" by numpy.savetxt
+    names = [name.strip().lstrip("# ") for name in next(rows, ())]
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
     if any(map(_is_number, names)):
@@ -117,7 +133,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     number_columns = [columns.label, columns.score]
     if columns.count is not None:
         number_columns.append(columns.count)
-    text_columns = [*columns.ids, *columns.methods]
+    text_columns = [*columns.ids, *columns.groups]
     if columns.cluster is not None:
         text_columns.append(columns.cluster)
     texts: dict[int, list[str]] = {k: [] for k in text_columns}  # column -> cells
@@ -134,15 +150,20 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             values.extend([float(row[k]) for k in number_columns])
         except ValueError:
             raise FaultError(f"line {lines.line_num}: {_cell_fault(row, number_columns)}") from None
-    for k in columns.methods:
-        if len(methods := sorted({*texts[k]})) > 1:
-            fault = f"column {names[k]!r} is not used: the rows of {listed(methods, 3)} are pooled"
+    for k in columns.groups:
+        if len(groups := sorted({*texts[k]})) > 1:
+            fault = f"column {names[k]!r} is not used: the rows of {listed(groups, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
     table = np.array(values).reshape(-1, len(number_columns))  # (n, 2 or 3): label, score, count
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
+    if pair := points_of_thousands(table[:, 1], text):
+        whole, cell = pair
+        has = f"scores such as {cell} and {whole}: {cell.replace('.', '')}, or {float(cell):g}?"
+        fix = "write whole numbers without points", "write three decimals everywhere"
+        raise FaultError(f"{has}, {_EXPECTED}", fix=fix)
     # The ids are those of the first column of ids whose cells are distinct
     id_lists = [tuple(texts[k]) for k in columns.ids if len({*texts[k]}) == len(texts[k])]
     return LabelsAndScores(
@@ -171,7 +192,7 @@ class _Columns:
     count: int | None
     cluster: int | None
     ids: list[int]
-    methods: list[int]
+    groups: list[int]
 
 
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> _Columns:
@@ -210,9 +231,9 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     count_column = None if count is None else names.index(count)
     cluster_column = None if cluster is None else names.index(cluster)
     used = (label, score, count_column, cluster_column)
-    methods = [k for k, n in enumerate(names) if n.lower() in _METHOD_NAMES and k not in used]
+    groups = [k for k, n in enumerate(names) if n.lower() in _GROUP_NAMES and k not in used]
     ids = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
-    return _Columns(label, score, count_column, cluster_column, ids, methods)
+    return _Columns(label, score, count_column, cluster_column, ids, groups)
 
 
 def _find_score_columns(names: Sequence[str]) -> list[int]:

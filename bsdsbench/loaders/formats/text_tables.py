@@ -5,10 +5,15 @@ from __future__ import annotations
 import codecs
 import re
 
+import numpy as np
+
+from bsdsbench.arguments import F8
+
 _COMMA_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?![\w.,])")
 _POINT_NUMBER = re.compile(r"(?<![\w.])\d*\.\d")
 # The first line by which programs tell Excel the separator
 _EXCEL_SEPARATOR = re.compile(r"\A(?i:sep=).\r?\n")
+_POINT_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 
 
@@ -46,3 +51,20 @@ def with_decimal_points(text: str) -> str:
     if all(_THOUSANDS.fullmatch(number) for number in _COMMA_NUMBER.findall(text)):
         return text
     return _COMMA_NUMBER.sub(lambda match: match[0].replace(",", "."), text)
+
+
+def points_of_thousands(numbers: F8, text: str) -> tuple[str, str] | None:
+    """Return a whole number and a cell, such as 226 and 1.226, if points may separate thousands.
+
+    That is so if all `numbers` of a column of `text` are whole and below 1000, some of three
+    digits, or are written with exactly three decimals. Scores that are printed with as many
+    decimals, or digits, do not look so: they have 226.000 or 226.1 beside 1.226.
+    """
+    whole = abs(numbers[numbers == np.rint(numbers)])
+    if whole.size == numbers.size or not 100 <= whole.max(initial=0) < 1000:
+        return None
+    cells = dict.fromkeys(re.findall(r"\d+\.\d*", text))  # in their order
+    three_digits = [f"{n:g}" for n in whole if n >= 100 and f"{n:.3f}" not in cells]
+    if not three_digits or not all(map(_POINT_THOUSANDS.fullmatch, cells)):
+        return None
+    return three_digits[0], next(iter(cells))
