@@ -110,6 +110,15 @@ def test_bools_that_tifffile_wrote_are_refused(tmp_path):
             refused(r"a\.tif: has 1 bit, whose True .*expected 8 bits", read_image, path)
 
 
+@pytest.mark.parametrize(("mode", "bands"), [("LA", 2), ("RGBA", 4)])
+def test_bands_that_pillow_leaves_out_are_refused(tmp_path, mode, bands):
+    """As of background and object: the tag ExtraSamples says 2 for alpha, and 0 for no meaning."""
+    path = save(tmp_path / "a.tif", GRAY, mode)
+    tag = struct.pack("<HHI", 338, 3, 1)
+    path.write_bytes(path.read_bytes().replace(tag + b"\2", tag + b"\0"))
+    refused(rf"a\.tif: has {bands} bands, expected one \(save one band\)", read_image, path)
+
+
 def test_tiffs_of_other_types_are_not_called_damaged(tmp_path):
     """Of 64 bits, as numpy's floats and integers are."""
     save(tmp_path / "a.tif", GRAY / np.float32(255))

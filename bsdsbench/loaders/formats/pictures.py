@@ -53,6 +53,7 @@ MAX_MEMBERS = 10_000  # arrays in a .npz
 # TIFF tags
 _NEW_SUBFILE_TYPE = 254  # its lowest bit marks a smaller copy of another page
 _PHOTOMETRIC_INTERPRETATION = 262  # 0: the value 0 is white
+_SAMPLES_PER_PIXEL = 277
 _SOFTWARE = 305  # the program that wrote the file
 _FEW_GRAYS = 16  # a palette of more grays is that of a gray picture, not of labels
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
@@ -314,8 +315,9 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     """Raise FaultError if Pillow could not decode the exact gray values of an image.
 
     This rejects images with several pages (other than the smaller copies of the first page that a
-    TIFF file may have), PNM files with a maxval other than 255 or 65535, 16-bit colour, the modes
-    CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit.
+    TIFF file may have), bands beside gray, colours and alpha, PNM files with a maxval other than
+    255 or 65535, 16-bit colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote
+    as 1 bit.
     """
     mode = header.mode
     n_pages = getattr(header, "n_frames", 1)
@@ -341,6 +343,9 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     if mode in ("CMYK", "YCbCr", "LAB"):
         raise FaultError(f"has colour mode {mode}, expected gray")
     tags = getattr(header, "tag_v2", {})  # of a TIFF
+    n_bands = tags.get(_SAMPLES_PER_PIXEL, 1)
+    if n_bands > len(header.getbands()):  # Pillow would leave out those that have no meaning
+        raise FaultError(f"has {n_bands} bands, expected one", fix="save one band")
     is_0_white = tags.get(_PHOTOMETRIC_INTERPRETATION) == 0
     # tifffile stores True as 1, which is then black; other programs read black as 0
     if mode == "1" and is_0_white and "tifffile" in str(tags.get(_SOFTWARE)):
@@ -386,7 +391,7 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
         header = Image.open(io.BytesIO(data), formats=PICTURES)
     except UnidentifiedImageError:
         if data[:4] in (b"II*\0", b"MM\0*"):
-            has = "is a TIFF of a type that is not read (64 bits, or floats of 16?)"
+            has = "is a TIFF of a type that is not read (64 bits, floats of 16, or bands?)"
             raise FaultError(f"{has}, expected 8, 16 or 32 bits, or .npy") from None
         known = ", ".join(PICTURES)
         raise FaultError(f"is not a picture (damaged?), expected {known}") from None
