@@ -32,6 +32,7 @@ from bsdsbench.images import (
     check_soft_map,
     is_binary,
     labels_to_integers,
+    one_channel,
     same_shape,
 )
 from bsdsbench.io import DecodedBytes, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
@@ -151,9 +152,10 @@ def _to_soft_map(content: object) -> Map:
 
 
 def _split_label_maps(content: object) -> Sequence[object]:
-    """Return the label maps in a variable: a list of maps, or an array (H, W) or (N, H, W)."""
+    """Return the label maps in a variable: a list, or an array (H, W), (H, W, 1) or (N, H, W)."""
     if isinstance(content, list):
         return content
+    content = one_channel(content) if isinstance(content, np.ndarray) else content
     if not isinstance(content, np.ndarray) or content.ndim != 3:
         return [content]
     # (H, W, N) is refused. A longer last axis than MOST_ANNOTATORS is the width of an image
@@ -525,6 +527,7 @@ def join_annotations(
     where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
     # Refuses maps of classes, which add up to white at every pixel, as boundaries do not
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
+    pictures.refuse_channels(regions, where, "label maps, each of all regions")
     has_all_regions = len(regions) == len(annotations)
     parts: dict[str, Any] = {
         "boundaries": tuple(boundaries),

@@ -88,7 +88,10 @@ def test_channels_of_classes_are_no_label_maps(tmp_path, form, n, white, dtype, 
         call = bb.load_prediction, tmp_path / "a.mat"
     else:
         call = bb.load_prediction, write(tmp_path, form, maps)
-    refused(rf"a\.\w+: {n} maps that add up to one .*label maps.*argmax", *call, kind="labels")
+    words = rf"a\.\w+: {n} maps that add up to one .*label maps.*argmax"
+    refused(words, *call, kind="labels")
+    if form in ("npy", "mat", "npz"):  # of annotators
+        refused(words, bb.load_ground_truth, *call[1:], kind="labels")
 
 
 def test_label_maps_of_several_thresholds_are_read(tmp_path):
@@ -99,6 +102,8 @@ def test_label_maps_of_several_thresholds_are_read(tmp_path):
                    [OBJECT, ones, ones]):  # fmt: skip
         path = write(tmp_path, "npy", np.array(levels, np.uint8))
         assert len(bb.load_prediction(path, kind="labels").segs) == len(levels)
+    path = write(tmp_path, "npy", fine[..., None].astype(np.uint8))
+    assert np.array_equal(bb.load_prediction(path, kind="labels").segs, [fine])
 
 
 def test_a_refusal_of_arrays_names_the_image():
