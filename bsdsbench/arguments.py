@@ -109,6 +109,17 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
     return int(value) if whole else float(value)
 
 
+def given_level(value: Any) -> float:
+    """Check that a value is a confidence level, and return it as a float.
+
+    Raises DataError below 0.5, because 0.05 is the share of errors that the level 0.95 allows.
+    """
+    if not isinstance(value, int | float | np.number) or not 0.5 <= value < 1:
+        has = f"level: {kind_of_value(value)}"
+        raise DataError(f"{has}, expected a confidence from 0.5 to below 1, such as 0.95")
+    return float(value)
+
+
 def given_path(value: object, what: str) -> Path:
     """Convert text or a path object to a Path.
 

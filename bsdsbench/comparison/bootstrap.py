@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_number, kind_of_value
+from bsdsbench.arguments import F8, I8, given_level, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -217,11 +217,9 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     They do not say yet how many images or clusters are drawn; `Sampling.for_images_of` sets this.
     Raises DataError if a setting is out of range.
     """
-    if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-        has = f"level: {kind_of_value(level)}"
-        raise DataError(f"{has}, expected a number between 0 and 1, such as 0.95")
     n_samples = int(given_number(n_boot, "n_boot", 1, 10_000_000, whole=True))
-    return Sampling(n_samples, int(given_number(seed, "seed", 0, math.inf, whole=True)), level)
+    first = int(given_number(seed, "seed", 0, math.inf, whole=True))
+    return Sampling(n_samples, first, given_level(level))
 
 
 def blocks(count: int, n_images: int) -> list[range]:

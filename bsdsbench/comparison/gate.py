@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
-from bsdsbench.arguments import given_number
+from bsdsbench.arguments import given_list, given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, unequal_coverage
 from bsdsbench.comparison.compare import compare
@@ -310,7 +310,8 @@ def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
     If neither names any, they are all overall scores, and the scores of parts, such as classes,
     that tables show. Raises DataError if a wanted score is unknown.
     """
-    named = list(_with_full_names(dict.fromkeys(wanted), stored.scores)) or list(stored.gated)
+    names = given_list(wanted, "scores", "a list of names")
+    named = list(_with_full_names(dict.fromkeys(names), stored.scores)) or list(stored.gated)
     if named:
         return named
     shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)

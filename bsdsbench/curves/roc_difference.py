@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool, given_number
+from bsdsbench.arguments import F8, I8, Bool, given_level
 from bsdsbench.curves.samples import LabelReading, read_samples
 from bsdsbench.errors import DataError
 
@@ -58,7 +58,7 @@ def delong(
         (n,) each, the two scores of each sample. A positive and a negative with equal scores count
         as half a correctly ordered pair.
     level : float
-        Confidence level of the interval, between 0 and 1.
+        Confidence level of the interval, from 0.5 to below 1.
     reading : str
         What labels are positive, as in `roc`: by default 1, where the others are 0 or -1.
     clusters : array_like or None
@@ -82,9 +82,7 @@ def delong(
     >>> round(test.difference, 3), round(test.p, 3)
     (-0.167, 0.48)
     """
-    level = given_number(level, "level", 0, 1)
-    if not 0 < level < 1:
-        raise DataError(f"level {level!r}: expected a number between 0 and 1")
+    level = given_level(level)
     samples = [read_samples(labels, values, reading) for values in (scores, other)]
     positive, negative, _ = samples[0]  # two masks, (n,)
     n_positive, n_negative = int(positive.sum()), int(negative.sum())

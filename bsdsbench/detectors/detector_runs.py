@@ -237,7 +237,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
         has = f"no picture for: {listed(missing_ids)}"
         raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
-        has = "has no pictures" if os.path.isdir(images) else "does not exist"
+        has = "is no folder" if os.path.isfile(images) else "does not exist"
+        has = "has no pictures" if os.path.isdir(images) else has
         raise DataError(f"{show(images)}: {has}, expected a folder of pictures")
     return photos
 

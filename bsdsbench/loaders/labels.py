@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, Setting, ShapeError
-from bsdsbench.images import Map, is_binary
+from bsdsbench.images import Map, is_binary, labels_to_integers
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, Values
 
@@ -36,15 +36,15 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     Parameters
     ----------
     labels : array
-        (H, W), any integer or bool dtype; the values only need to differ between regions.
+        (H, W), integers, whole floats or bools; they only need to differ between regions.
     valid : array or None
         (H, W), False or 0 for void pixels, which are never boundary pixels. None means that no
         pixel is void.
 
     Raises
     ------
-    ShapeError
-        If the map does not have two axes, or `valid` has another shape.
+    ShapeError, DataError
+        If the map does not have two axes or whole numbers, or `valid` has another shape.
 
     References
     ----------
@@ -60,6 +60,7 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     labels = given_array(labels, "label map")
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
+    labels = labels_to_integers(labels, "label map")
     if valid is not None:
         valid = given_array(valid, "valid") != 0
         if valid.shape != labels.shape:

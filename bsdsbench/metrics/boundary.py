@@ -584,7 +584,7 @@ def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     has_changed[step_of_change, changes.pixel] = True
     # A pixel is on after a step if it has changed an odd number of times so far
     from_highest = np.logical_xor.accumulate(has_changed)
-    return np.ascontiguousarray(from_highest[::-1]).reshape(-1, *shape)
+    return np.ascontiguousarray(from_highest[::-1]).reshape(n_steps, *shape)
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:

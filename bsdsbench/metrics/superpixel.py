@@ -21,7 +21,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import F8, Bool, as_numbers
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
@@ -188,12 +188,15 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     Raises
     ------
     DataError
-        If `image` does not have two or three axes, `labels` is not a label map, or sizes differ.
+        If `image` is not finite or does not have two or three axes, `labels` is not a label map, or
+        sizes differ.
     """
     label_map = as_label_map(labels)
-    pixels = np.asarray(image, np.float64)
+    pixels = as_numbers(image, "image")
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
+    if not np.isfinite(pixels).all():
+        raise DataError("image: NaN or infinite values, expected finite numbers")
     same_shape(pixels.shape[:2], label_map.shape, "image")
     flat, area, _ = number_regions(label_map)  # superpixel of each pixel, area of each superpixel
     explained = total = 0.0

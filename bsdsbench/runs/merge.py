@@ -71,7 +71,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     runs = given_list(runs, "merge", "a list of runs")
     if not runs or not all(isinstance(run, Evaluation) for run in runs):
         given = ", ".join(kind_of_value(run) for run in runs if not isinstance(run, Evaluation))
-        raise MergeError(f"merge: {clip(given) or 'no runs'}, expected the shards of a run")
+        fault = f"merge: {clip(given) or 'no runs'}, expected the shards of a run"
+        raise MergeError(fault, fix="Evaluation.load(OUT) reads one")
     problems = _shard_problems(runs)  # lines, one for each difference such as another protocol
     shards = [str(run.provenance.shard) for run in runs]  # "I/N", or "None" if it is not a shard
     written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from bsdsbench.arguments import given_array, kind_of_value
+from bsdsbench.arguments import given_array, kind_of_value, suggest_one_map
 from bsdsbench.errors import (
     DataError,
     EmptyTruthError,
@@ -266,8 +266,8 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     `pred` is a batch if it is a list, or an array or tensor with more than two axes. One with the
     shape (H, W, 1) is a single map.
 
-    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
-    three axes (probably class scores) but the ground truth is a single map (H, W). Raises DataError
+    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` is
+    probably one image: (C, H, W) beside a single ground truth, or (H, W, C). Raises DataError
     if arrays (B, H, W) of ground truth are the one-hot channels of a single image.
     """
     pred_axes = getattr(pred, "ndim", 0)  # of an array or tensor
@@ -278,10 +278,12 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if not is_batch:  # a map, or a Prediction
         single_id = numbered_id(n_seen) if image_id is None else named_id(image_id)
         return [(single_id, pred, gts)]
-    if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:  # (C, H, W) scores beside one (H, W)
+    is_single = getattr(gts, "ndim", 0) == 2  # beside (C, H, W) scores
+    if pred_axes == 3 and (is_single or pred.shape[2] <= 4 < min(pred.shape[:2])):
         raise ShapeError(
-            f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
-            "expected one value per pixel, (H, W): argmax first?"
+            f"prediction: shape {tuple(pred.shape)}, expected (H, W), or (B, H, W) of a batch with "
+            "as many ground truths",
+            fix=suggest_one_map(tuple(pred.shape)),
         )
     if pred_axes == 3 and getattr(gts, "ndim", 0) == 3:  # raises if they sum to one everywhere
         channels = list(given_array(gts, "ground truths"))

@@ -194,7 +194,7 @@ def test_refusals_name_the_fault(pair):
     ("given", "words"),
     [
         ({"n_boot": 0}, "n_boot: 0, expected"),
-        *(({"level": k}, f"level: {k!r}, .* between 0 and 1") for k in (-1, 95, "x", float("nan"))),
+        *(({"level": k}, f"level: {k!r}, .* from 0.5") for k in (-1, 0.05, 95, "x", float("nan"))),
         ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
         ({"seed": -1}, "seed: -1, expected a whole number of 0 or more"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),

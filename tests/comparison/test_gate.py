@@ -126,6 +126,7 @@ def test_a_score_that_samples_leave_undefined_is_decided_by_its_tolerance():
 
 def test_a_gate_without_a_score_is_refused(run):
     refused("no score to check", check, run, replace(Baseline.of(run), scores={}))
+    refused("scores: 'ods', expected a list", check, run, Baseline.of(run), scores="ods")
 
 
 @pytest.mark.parametrize("level", [0, 1, float("nan"), "0.95"])

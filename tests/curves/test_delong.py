@@ -48,7 +48,7 @@ def test_labels_of_three_values_and_equal_scores():
 
 @pytest.mark.parametrize(
     ("labels", "level", "names"),
-    [([0, 1, 1], 0.95, "2 positives and 1 negatives"), ([0, 0, 1, 1], 1, "level 1")],
+    [([0, 1, 1], 0.95, "2 positives and 1 negatives"), ([0, 0, 1, 1], 1, "level: 1")],
 )
 def test_what_cannot_be_tested_is_refused(labels, level, names):
     with pytest.raises(DataError, match=names):

@@ -31,6 +31,9 @@ def test_uniform_and_thin_maps_have_no_boundary(shape):
 def test_refuses_other_ranks():
     with pytest.raises(ShapeError, match=r"shape \(2, 2, 2\), expected \(H, W\)"):
         seg2bdry(np.zeros((2, 2, 2), int))
+    for value in (0.5, np.nan, np.inf):
+        with pytest.raises(DataError, match="label map: values that are not whole numbers"):
+            seg2bdry(np.array([[1, value]]))
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, float])

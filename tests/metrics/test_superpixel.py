@@ -77,6 +77,7 @@ def test_maps_and_pictures_have_one_shape_and_labels_are_integers():
     shape = "^image: shape .*expected"
     refused(shape, sp.explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
     refused("map of integer labels", sp.compactness, SEG / 2)
+    refused("image: NaN or infinite", sp.explained_variation, SEG, np.where(SEG == 1, np.nan, 0))
 
 
 def test_without_a_picture_there_is_no_explained_variation():

@@ -34,6 +34,19 @@ def test_equal_maps_score_one():
     assert (table.columns[1].key, table.rows[0][:2]) == ("ods", ["a", 1.0])
 
 
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_one_image_of_several_channels_is_no_batch_of_its_rows(channels):
+    rgb = np.repeat(np.eye(20)[:, :, None], channels, axis=2)
+    refused(rf"\(20, 20, {channels}\), expected \(H, W\), or \(B, H, W\)",
+            bb.StreamingEvaluator().update, rgb, rgb)  # fmt: skip
+
+
+def test_images_without_pixels_are_refused_or_have_empty_maps():
+    refused("ground truth of shape .0, 8", bb.StreamingEvaluator().update, *np.zeros((2, 3, 0, 8)))
+    maps = bb.boundary_match_maps(np.zeros((0, 8)), [np.zeros((0, 8))], None, 0.5)
+    assert maps.true_pred.shape == (0, 8)
+
+
 def test_a_second_epoch_without_reset_is_said():
     truths = [np.eye(20), np.eye(20, k=3), np.eye(20, k=5)]
     evaluator = bb.StreamingEvaluator("bsds500")
@@ -191,7 +204,7 @@ def test_classes_need_no_file_and_logits_are_named():
     ev = bb.StreamingEvaluator(metrics="segmentation", classes=["a", "b", "c"])
     ev.update(labels, labels, image_id="x")
     assert [*ev.compute().score("segmentation").per_class] == ["a", "b", "c"]
-    refused("argmax first", ev.update, np.zeros((3, 3, 4)), labels)
+    refused(r"expected \(H, W\), or \(B, H, W\)", ev.update, np.zeros((3, 3, 4)), labels)
     refused("boundary field .classes.: expected", bb.StreamingEvaluator, classes=["a"])
     refused("expected names in a list", bb.StreamingEvaluator,
             metrics="segmentation", classes="cat")  # fmt: skip

@@ -554,15 +554,15 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
 
     One-hot or probability maps of n classes sum to white (1, 255 or 65535) at every pixel; if
     inverted, they sum to (n - 1) * white. Boundary maps of annotators do not. Maps are accepted if
-    their shapes differ or all of them are constant. The message begins with `what`, and says what
-    was `expected`.
+    their shapes differ, or if all of them are constant or empty. The message begins with `what`,
+    and says what was `expected`.
     """
     n = len(maps)
     if n < 2:
         return
     is_first_pixel_0 = True  # in all maps
     for channel in maps:
-        if channel.shape != maps[0].shape:
+        if channel.shape != maps[0].shape or not channel.size:
             return
         is_first_pixel_0 = is_first_pixel_0 and not channel[0, 0]
     # As in most boundary maps: the sum there, 0, is neither white nor (n - 1) * white
