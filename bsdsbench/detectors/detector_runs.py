@@ -30,7 +30,8 @@ from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
 from bsdsbench.loaders.formats.photos import find_photos, read_photo
-from bsdsbench.loaders.pairing import ground_truths, read_split
+from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.loaders.split_files import read_split
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation

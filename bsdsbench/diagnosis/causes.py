@@ -17,8 +17,8 @@ from bsdsbench.curves.areas import auc_pr, largest_precision_from
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.sets.identity import shipped_sets
+from bsdsbench.loaders.split_files import read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts

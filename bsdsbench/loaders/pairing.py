@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from itertools import product, starmap
@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, warn
-from bsdsbench.io import PathLike, errors_naming, read_bytes
+from bsdsbench.io import PathLike
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
-from bsdsbench.loaders.formats.text_tables import decode_text
 from bsdsbench.loaders.renaming import suggest_renaming
+from bsdsbench.loaders.split_files import listed_frames, names_in_path, split_lines
 from bsdsbench.text import counted, grouped, listed, show
 
 Files = dict[str, list[Path]]
@@ -220,6 +220,8 @@ def pair(
     if without_truth:
         renaming = suggest_renaming(needed, gts.keys())
         advice = [renaming] if renaming else []
+        if without_truth == wanted and isinstance(split, str | os.PathLike):
+            advice.append(f"as {show(split)} lists them: expected one id or file name per line")
         problems.append(_problem_of(gt_dir, f"no {gt_name} for", without_truth, advice))
     if problems:
         raise PairingError("", problems)
@@ -291,7 +293,8 @@ def group_files(
     lines: Collection[str] | None = None  # of the split
     wanted: set[str] | None = None  # the image ids that they list
     if isinstance(split, str | os.PathLike):  # a file of ids or file names
-        lines = _read_lines(split)
+        names = {file.parts[-1] for file in (*pred_files, *gt_files)}
+        lines = split_lines(split, names)
         wanted = set(map(id_of, lines))
     elif split is not None:
         lines, wanted = split, set(split)
@@ -303,7 +306,7 @@ def group_files(
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
         if lines is not None:
-            wanted = _resolve_split(lines, {file.parts[0] for file in (*pred_files, *gt_files)})
+            wanted = listed_frames(lines, {file.parts[0] for file in (*pred_files, *gt_files)})
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
     rules = _choose_arrangements(preds, gts, wanted)
     pred_side, gt_side = _Side(roots, preds, rules.pred), _Side([Path(gt_dir)], gts, rules.gt)
@@ -428,7 +431,7 @@ def _find_depth(
     shared = {file.end(depth) for file in frames}
     if pred:
         shared &= {file.end(depth) for file in pred}
-    listed_ends = {"/".join(_split_line(line)[-2:]) for line in lines or ()}  # FOLDER/NAME
+    listed_ends = {"/".join(names_in_path(line)[-2:]) for line in lines or ()}  # FOLDER/NAME
     split_lists_frames = any(file.end(2) in listed_ends for file in frames)
     if shared and (split_lists_frames or (pred and not both_several)):
         return depth
@@ -452,38 +455,6 @@ def _find_depth(
 def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
     """Return True if two files below the same root have the same last `depth` parts."""
     return len({(file.root, file.end(depth)) for file in files}) < len(files)
-
-
-def _split_line(line: str) -> list[str]:
-    """Return the names in a line of a split: ["data", "a", "0"] for "./data/a/0.png"."""
-    *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
-    return [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-
-
-def _resolve_split(lines: Iterable[str], ids: Collection[str]) -> set[str]:
-    """Return the ids of the frames that the lines of a split list, such as "SEQUENCE/FRAME".
-
-    A line may name a frame, with more or fewer leading folders than its id, but at least one; or a
-    sequence, for all its frames. A line that fits none of the known `ids` is returned as an id.
-
-    >>> sorted(_resolve_split(["data/a/0.png", "b"], ["a/0", "a/1", "b/0", "b/1"]))
-    ['a/0', 'b/0', 'b/1']
-    """
-    # What a line may end in -> the ids that it means. The frame "a/b/c" is meant by "a/b/c" and
-    # "b/c" ("c" alone could be of any sequence) or, for its sequence, by "a/b" and "b"
-    ids_of_end: dict[str, set[str]] = {}
-    for image_id in ids:
-        parts = image_id.split("/")
-        for k in range(len(parts) - 1):
-            for end in (parts[k:], parts[k:-1]):
-                ids_of_end.setdefault("/".join(end), set()).add(image_id)
-    wanted = set[str]()
-    for line in lines:
-        parts = _split_line(line)
-        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # the longest, the line, first
-        known_ends = [end for end in ends if end in ids_of_end]
-        wanted |= ids_of_end[known_ends[0]] if known_ends else {ends[0]}
-    return wanted
 
 
 def _select_files(
@@ -577,22 +548,3 @@ def _parse_ending(image_id: str, file: _File, rule: Arrangement) -> _Ending:
     number = int(ending.removeprefix(word)) if word in ("_", ".", "-") else None
     has_zeros = _ZEROS_BESIDE.search(ending) is not None
     return _Ending(f"{folder}/{image_id}{word}*{suffix}", number, has_zeros)
-
-
-def read_split(path: PathLike) -> list[str]:
-    """Return the image ids that a split file lists, in the order of the file and without repeats.
-
-    The file has one id or file name per line; empty lines and # comments are ignored. Raises
-    FileFormatError if it cannot be read, and PairingError if it lists no image.
-    """
-    return list(dict.fromkeys(map(id_of, _read_lines(path))))
-
-
-def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file without # comments and empty ones; PairingError if none."""
-    with errors_naming(path, "one id per line"):
-        lines = [line.strip() for line in decode_text(read_bytes(path)).splitlines()]
-    entries = [line for line in lines if line and line[0] != "#"]
-    if not entries:
-        raise PairingError(f"{show(path)}: lists no image, expected one id per line")
-    return entries

@@ -32,8 +32,9 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import digest
 from bsdsbench.loaders.formats.official_txt import _read_ev1, _read_rows
 from bsdsbench.loaders.formats.scores import read_scores
-from bsdsbench.loaders.pairing import Pair, read_split
+from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_ground_truth, load_prediction, read_prediction
+from bsdsbench.loaders.split_files import read_split
 from bsdsbench.results.storage import unpack_records
 from bsdsbench.text import LINE
 

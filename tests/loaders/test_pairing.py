@@ -9,9 +9,10 @@ import pytest
 from bsdsbench.errors import DataError, InputWarning, PairingError
 from bsdsbench.loaders.formats.photos import find_photos
 from bsdsbench.loaders.formats.pictures import find_files
-from bsdsbench.loaders.pairing import Pair, ground_truths, pair, read_split
+from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
+from bsdsbench.loaders.split_files import read_split
 from tests.helpers.runs import refused
 
 MISSING_FIXES = "(missing='zero' counts empty maps; missing='skip' leaves them out)"
@@ -310,6 +311,37 @@ def test_a_split_file_chooses_and_keeps_its_order(tree):
     path = tree.split("")
     path.write_bytes("10\r\n2\r\n".encode("utf-16"))  # as shells of Windows redirect output
     assert read_split(path) == ["10", "2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "images\\a.jpg\r\nC:\\My data\\b.jpg\r\n",
+        "images\\a.jpg gt\\a.png\nimages/b.jpg gt/b.png",
+        "a.jpg a.png\nb.jpg\tb.png",
+        "file_name\n'a.png',\n\"b.png\",\n\x1a",
+        '["a", "b.png"]',
+        '[\n "images/a.jpg",\n "b"]',
+    ],
+)
+def test_a_split_file_of_tables_and_windows(tree, text):
+    tree.preds("a.png", "b.png").gts("a.mat", "b.mat", "c.mat")
+    assert list(tree.pairs(split=tree.split(text))) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a 1\nb -1", "image,split\na,test\nb,train", '{"test": ["a"]}', "A"]
+)
+def test_a_split_file_of_another_form_is_named(tree, text):
+    tree.preds("a.png", "b.png").gts("a.mat", "b.mat")
+    assert "as ids.txt lists them: expected one id" in tree.problems(split=tree.split(text))[-1]
+
+
+def test_known_ids_are_kept_as_a_split_lists_them(tree):
+    names = ["id", "1,2", "a b", "New New"] + (["c\\d", "'e'"] if os.name == "posix" else [])
+    tree.preds(*(f"{name}.png" for name in names)).gts(*(f"{name}.mat" for name in names))
+    pairs = tree.pairs(split=tree.split("\n".join(names)))
+    assert len(pairs) == len(names)
 
 
 # --- the file system
