@@ -175,7 +175,7 @@ class ExaminedImage:
     orientation: str = ""
     # Of the map and of the ground truth, float32; None if one of them is constant
     thumbnails: tuple[F8, F8] | None = None
-    maps: sanity.Look | None = None  # None unless the slow measurements were made
+    maps: fit.Look | None = None  # None unless the slow measurements were made
 
 
 @dataclass(slots=True)
@@ -262,9 +262,7 @@ class Examination:
             self.refused.append(str(error.problems[0]))
             return
         self.measured.append(ImageRecord(gt.image_id, gt.shape, {self.metric.name: counts}))
-        # Small copies of map and mask or labels, to find maps that are turned; None for others
-        areas = fit.area_thumbnails(pred, gt, self.protocol)
-        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [self.metric], areas):
+        for symptom in sanity.find_symptoms(fit.Look(pred, gt, self.protocol), [self.metric]):
             self.symptoms.setdefault(symptom, []).append(file)
 
     def _measure_boundaries(
@@ -279,7 +277,7 @@ class Examination:
         """
         image.annotators = len(gt.boundaries)
         # `soft`, the map inverted if the protocol says so, and `truth`, the sum of the annotators
-        maps = sanity.look_at(pred, gt, self.protocol)
+        maps = fit.Look(pred, gt, self.protocol)
         if not maps.soft.size:
             return False
         # Boundaries cover a few percent of an image, or most of it if dark lines are read as bright
@@ -295,9 +293,9 @@ class Examination:
         if not maps.is_comparable:  # other sizes, or one of the two is constant
             return False
         # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
-        small_pred, small_truth = fit.thumbnail(maps.soft), fit.thumbnail(maps.truth)
-        image.orientation = fit.best_orientation(small_pred, small_truth)
-        image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
+        small = fit.Thumbnails.of(image.image_id, maps.soft, maps.truth)
+        image.orientation = small.best_orientation()
+        image.thumbnails = small.pred.astype(np.float32), small.truth.astype(np.float32)
         if measure:
             image.maps = maps
             image.codes |= measured_maps.find_slow_problems(image.file, maps, self.protocol)
@@ -343,7 +341,7 @@ class Examination:
 
     def best_f(
         self,
-        images: Sequence[sanity.Look],
+        images: Sequence[fit.Look],
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
@@ -460,8 +458,7 @@ def check_files(examination: Examination) -> None:
     for reason in dict.fromkeys(examination.refused):  # distinct ones, each with its file in it
         examination.report("refused", words=reason)
     for (code, text, remedy), files in examination.symptoms.items():
-        # One or two masks of centred objects may fit better when turned, by chance
-        is_chance = code == "turned" and len(files) < sanity.FEWEST_TURNED
+        is_chance = sanity.is_chance(code, len(files))
         if 2 * len(files) >= len(examination.measured) and not is_chance:
             message = f"{text} in {counted(len(files), 'image')}"
             examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
@@ -515,7 +512,7 @@ def check_fit(examination: Examination) -> None:
     removes the images from `examination.sound`: they are not tested for the later ones.
     """
     sound = examination.sound
-    dark = [i for i in sound if i.maps and fit.has_dark_boundaries(i.maps.soft, i.maps.truth)]
+    dark = [image for image in sound if image.maps and image.maps.has_dark_boundaries]
     fix = Setting("invert", not examination.protocol.invert)
     inverting = examination.protocol.replace(invert=fix.value)
     examination.report_remedy("inverted", dark, inverting, fix=(fix,))

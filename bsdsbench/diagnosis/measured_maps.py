@@ -15,7 +15,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs import sanity
+from bsdsbench.runs import fit
 
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
 JPEG_RATIO = 1.2  # a larger `_jpeg_ratio` means JPEG compression
@@ -29,7 +29,7 @@ HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is 
 VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
-def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
+def find_slow_problems(file: str, maps: fit.Look, protocol: Protocol) -> set[str]:
     """Return the codes of those problems of a boundary map that are slow to find.
 
     - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
@@ -47,7 +47,7 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
     if _jpeg_ratio(maps.soft) > JPEG_RATIO:
         codes.add("jpeg")
     # The share of strong pixels in 2 x 2 squares: raw maps are above 0.8, thinned ones below 0.6
-    thickness = sanity.thickness(maps.soft)
+    thickness = fit.thickness(maps.soft)
     takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
     if takes_raw_maps and thickness < THIN:
         codes.add("thinned")

@@ -39,8 +39,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
+from bsdsbench.runs.fit import Look
 from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
-from bsdsbench.runs.sanity import LOOKS, FirstLooks, Look, describe_bug, evidence_of, look_at
+from bsdsbench.runs.sanity import LOOKS, FirstLooks, describe_bug, evidence_of
 from bsdsbench.runs.sources import (
     FileItem,
     Inputs,
@@ -377,7 +378,7 @@ def count(
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
-            look = look_at(pred, gt, protocol)
+            look = Look(pred, gt, protocol)
         is_empty = first_metrics[0].gt_kind == "annotators"  # only boundaries can be missing
         valid = gt.parts.get("valid", True)  # False for void pixels
         for boundary in gt.boundaries:

@@ -1,4 +1,4 @@
-"""Compare one map with a ground truth, for the checks of `runs.sanity`.
+"""Facts about the map and the ground truth of one image, for the checks of `runs.sanity`.
 
 Is the map darker on what is annotated, does it fit only after a flip, does it fit another image?
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from bsdsbench.arguments import F8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import PIXEL_PAIRS
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Values
 
 # The windows of `_smoothed` for the weights 1, 4, 6, 4, 1, and for the mean of 9 x 9 pixels, which
 # is subtracted because all images share a coarse layout
@@ -39,40 +42,223 @@ FLIPS = (
     ("turned to the right", False, 3),
     ("transposed and turned by 180 degrees", True, 2),
 )
-_AREAS = {"mask", "labels"}  # parts of a ground truth that are areas instead of lines
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 _MUCH_DARKER = 1.3
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
 _ROUNDING = 1e-9  # larger than the rounding errors of means of maps
 
 
-class Areas(NamedTuple):
-    """Two maps of one image and the same shape, whose correlation shows if the first is turned."""
+@dataclass(eq=False)
+class Look:
+    """The prediction and the ground truth of one image, and the facts that checks read of them.
 
-    pred: Map
-    truth: Map
-
-
-def _comparable_areas(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Areas | None:
-    """Return a prediction and the mask or labels of its ground truth as two maps of the same shape.
-
-    Their correlation shows whether the prediction is flipped, or fits another image. A soft map is
-    returned with the object of the truth (pixels that are not 0), on which it should be bright. Of
-    a predicted mask or label map and its truth, the outlines of the regions are returned, because
-    the numbers of labels cannot be correlated. The result is None for other predictions, if the
-    truth has no mask or labels, and if the sizes differ.
+    A fact is computed when a check first asks for it, and kept.
     """
-    truth = gt.parts.get("mask", gt.parts.get("labels"))
-    if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
-        return None
-    step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
-    reduced_truth = truth[::step, ::step]
-    if pred.kind == "soft":
-        soft = unit(pred.soft[::step, ::step])  # floats in [0, 1], not inverted yet
-        return Areas(1 - soft if protocol.invert else soft, reduced_truth != 0)
-    if pred.classes.ndim > 2:  # one map per class
-        return None
-    return Areas(_outlines(pred.classes[::step, ::step]), _outlines(reduced_truth))
+
+    pred: Prediction
+    gt: GroundTruth
+    protocol: Protocol
+
+    @cached_property
+    def soft(self) -> F8:
+        """The boundary map (H, W) in [0, 1], inverted if the protocol inverts maps.
+
+        It is (0, 0) without a soft map, and beside masks without boundaries: that shows objects.
+        """
+        is_of_objects = "mask" in self.gt.parts and not self.gt.boundaries
+        if self.pred.kind not in ("soft", "ucm2") or is_of_objects:
+            return np.zeros((0, 0))
+        soft = unit(self.pred.boundary_map())
+        return 1 - soft if self.protocol.invert else soft
+
+    @cached_property
+    def truth(self) -> F8:
+        """The number of annotators that mark each pixel, (H, W); (0, 0) without boundaries."""
+        boundaries = self.gt.boundaries  # one map of bools per annotator
+        return np.sum(boundaries, axis=0, dtype=np.float64) if boundaries else np.zeros((0, 0))
+
+    @cached_property
+    def is_comparable(self) -> bool:
+        """True if `soft` and `truth` have the same shape, and neither is constant."""
+        is_same_shape = self.soft.shape == self.truth.shape and self.soft.size > 0
+        return is_same_shape and bool(np.ptp(self.soft) > 0 and np.ptp(self.truth) > 0)
+
+    @property
+    def is_mostly_boundary(self) -> bool:
+        """True if boundaries cover most pixels, as where dark lines on white are read as bright."""
+        return bool(self.truth.mean() > self.truth.max() / 2)
+
+    @cached_property
+    def has_dark_boundaries(self) -> bool:
+        """True if the map is much darker on annotated boundaries than elsewhere.
+
+        `soft` and `truth` are reduced to means of small blocks. "On" is the mean of the map over
+        the blocks with a mark, "off" that over all others; False if either are missing. The map is
+        much darker in two cases:
+
+        - inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off
+        - map of distances to the boundaries: its mean exceeds 0.1, and on is less than half of off.
+          The limit of 0.1 excludes thin lines, which may lie off as they just miss annotated ones
+        """
+        brightness = _block_means(self.soft)
+        is_marked = _block_means(self.truth) > 0
+        if is_marked.all() or not is_marked.any():
+            return False
+        on, off, mean = (
+            brightness[is_marked].mean(),
+            brightness[~is_marked].mean(),
+            self.soft.mean(),
+        )
+        is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
+        has_distances = mean > 0.1 and on < off / 2
+        return bool(is_inverted or has_distances)
+
+    def is_truth_inverted(self) -> bool:
+        """Return True if boundaries cover most pixels, and are probably no objects.
+
+        The map must then be less than half as bright on them as elsewhere. But if it is dark on
+        them and bright on the rest of the image, it is the map that is inverted.
+        """
+        on, off = self.soft[self.truth > 0], self.soft[self.truth == 0]
+        if not self.is_mostly_boundary or not on.size or not off.size:
+            return False
+        return bool(2 * on.mean() < off.mean()) and not self.has_dark_boundaries
+
+    @cached_property
+    def white(self) -> int:
+        """The largest integer of the dtype of a soft map; 1 for floats and masks."""
+        dtype = self.pred.parts[self.pred.kind].dtype
+        is_integer = self.pred.kind in ("soft", "ucm2") and dtype.kind == "u"
+        return np.iinfo(dtype).max if is_integer else 1
+
+    def _mean(self, values: Map) -> float:
+        """Return the mean of some pixels in [0, 1], inverted if the protocol inverts soft maps."""
+        mean = float(values.mean(dtype=np.float64)) / self.white
+        # A mask has been inverted on reading if the protocol says so
+        return 1 - mean if self.protocol.invert and self.pred.kind != "classes" else mean
+
+    def is_dark_on_mask(self, least: float = 0) -> bool:
+        """Return True if a soft map or mask is darker on the ground-truth mask than beside it.
+
+        It is then probably inverted. Its mean on the mask must be lower than that beside it by more
+        than _DARKER_BY, and the mean beside it must exceed `least`. For a binary map, it must
+        exceed 0.5. The result is False for other predictions, such as label maps, and if the sizes
+        differ. Void pixels are ignored.
+        """
+        values, mask = self.pred.parts[self.pred.kind], self.gt.mask
+        is_mask = self.pred.kind == "classes" and values.max(initial=0) <= 1
+        if not (is_mask or self.pred.kind == "soft") or values.shape != mask.shape:
+            return False
+        background = ~mask & self.gt.parts.get("valid", np.True_)
+        n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
+        if not n_object or not n_beside:
+            return False
+        on_object = self._mean(values[mask])
+        # A quick test first, as most maps are not dark: the sum of all values, void pixels
+        # included, less the sum on the object is at least the sum on the background. If even this
+        # bound of the background's mean is too low, the mean need not be computed. The test needs
+        # values of 0 or more, but a mask may have -1 where it is void
+        if values.dtype.kind != "i" or values.min() >= 0:
+            bound = (self._mean(values) * values.size - on_object * n_object) / n_beside
+            if bound + _ROUNDING < max(least, on_object + _DARKER_BY):
+                return False
+        beside = self._mean(values[background])
+        if on_object + _DARKER_BY >= beside or beside <= least:
+            return False
+        # A thin line on a background of 0 may just miss the annotated line without being inverted
+        return beside > 0.5 or not np.all((values == 0) | (values == self.white))
+
+    def polarity(self) -> Values:
+        """Return DARK if a map or mask is probably inverted, LIGHT if not, NOTHING if unknown.
+
+        Boundaries and objects should be bright on a dark ground. A map is DARK if its mean is high,
+        but it is darker on the annotated boundaries or object than elsewhere. If the protocol
+        inverts soft maps, the inverted one is meant. A map is unknown if it has no pixels, or if it
+        is bright, but cannot be compared with boundaries, as their sizes differ or one of the two
+        is constant.
+        """
+        pred = self.pred
+        if 0 in pred.shape:
+            return Values.NOTHING
+        # In a ucm2 (2 H + 1, 2 W + 1), pixels are at odd rows and columns, and boundaries between
+        # them. As in the BSDS benchmark, a pixel gets the boundary value below and right of it
+        values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
+        # Most maps are much darker than the limit of 0.5 below, so that some rows show it, which
+        # saves averaging all pixels. Their mean may differ from the map's, hence half the limit
+        if self._mean(sample_lines(values)) < 0.25:
+            is_dark = False
+        elif "mask" in self.gt.parts:  # the ground around the object must be bright to be DARK
+            is_dark = self.is_dark_on_mask(least=0.5)
+        elif self._mean(values) < 0.5:  # boundaries cover a small part of an image
+            is_dark = False
+        elif self.is_comparable:
+            is_dark = self.has_dark_boundaries
+        else:
+            return Values.NOTHING
+        return Values.DARK if is_dark else Values.LIGHT
+
+    @cached_property
+    def areas(self) -> Thumbnails | None:
+        """Thumbnails of the prediction, and of the mask or labels of its ground truth.
+
+        Of a soft map, the truth is the object (pixels that are not 0), on which it should be
+        bright. Of a predicted mask or label map and its truth, the outlines of the regions are
+        compared, because the numbers of labels cannot be correlated. The result is None for other
+        predictions, if the truth has no mask or labels, and if the sizes differ.
+        """
+        pred = self.pred
+        truth = self.gt.parts.get("mask", self.gt.parts.get("labels"))
+        if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
+            return None
+        step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
+        reduced_truth = truth[::step, ::step]
+        if pred.kind == "soft":
+            soft = unit(pred.soft[::step, ::step])  # floats in [0, 1], not inverted yet
+            soft = 1 - soft if self.protocol.invert else soft
+            return Thumbnails.of(pred.image_id, soft, reduced_truth != 0)
+        if pred.classes.ndim > 2:  # one map per class
+            return None
+        outlines = _outlines(pred.classes[::step, ::step])
+        return Thumbnails.of(pred.image_id, outlines, _outlines(reduced_truth))
+
+
+class Thumbnails(NamedTuple):
+    """Small arrays of an image's map and ground truth, scaled by `thumbnail` to unit norm.
+
+    The sum of the products of the two is their correlation, which measures the fit.
+    """
+
+    image_id: str
+    pred: F8  # (h, w), a thumbnail of the predicted map
+    truth: F8  # (h, w), a thumbnail of its ground truth
+
+    @classmethod
+    def of(cls, image_id: str, pred: F8 | Bool, truth: F8 | Bool) -> Thumbnails:
+        """Reduce two maps (H, W) of an image."""
+        return cls(image_id, thumbnail(pred), thumbnail(truth))
+
+    def correlation(self) -> float:
+        """Return the correlation of the map as it is with its ground truth."""
+        return float((self.pred * self.truth).sum())
+
+    def best_orientation(self) -> str:
+        """Return the name of the flip, such as "upside down", after which the map fits best.
+
+        The result is "" unless the best flip has a correlation above each of these: twice
+        (CLEARLY_BETTER) that of the unflipped map, 0.2 (_LEAST_FIT), and 18 / sqrt(number of
+        pixels) (_FIT_OF_NOISE), which random pixels hardly exceed.
+        """
+        noise = _FIT_OF_NOISE / math.sqrt(self.pred.size)
+        best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * self.correlation())
+        if best_fit >= 1:  # no correlation exceeds 1
+            return ""
+        for name, transposes, quarters in FLIPS:
+            flipped = np.rot90(self.pred.T if transposes else self.pred, quarters)
+            if flipped.shape == self.truth.shape:  # transposing changes it, unless it is square
+                fit = float((flipped * self.truth).sum())
+                if fit > best_fit:
+                    best, best_fit = name, fit
+        return best
 
 
 def _outlines(labels: Map) -> Bool:
@@ -85,105 +271,10 @@ def _outlines(labels: Map) -> Bool:
     return outlines
 
 
-def is_dark_on_mask(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, least: float = 0
-) -> bool:
-    """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
-
-    It is then probably inverted. Its mean on the mask must be lower than that on the background by
-    more than _DARKER_BY, and the mean on the background must exceed `least`. For a binary map, it
-    must exceed 0.5. The result is False for other predictions, such as label maps, and if the sizes
-    differ. Void pixels are ignored.
-    """
-    if pred.kind == "soft":
-        values, inverts = pred.soft, protocol.invert
-    elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        # A mask, which has been inverted on reading if the protocol says so
-        values, inverts = pred.classes, False
-    else:
-        return False
-    mask = gt.mask
-    background = ~mask & gt.parts.get("valid", np.True_)
-    n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
-    if values.shape != mask.shape or not n_object or not n_beside:
-        return False
-    white = np.iinfo(values.dtype).max if pred.kind == "soft" and values.dtype.kind == "u" else 1
-
-    def mean_of(pixels: Bool) -> float:
-        """Return the mean of the pixels in [0, 1], inverted if the protocol inverts the map."""
-        mean = float(values[pixels].mean(dtype=np.float64)) / white
-        return 1 - mean if inverts else mean
-
-    on_object = mean_of(mask)
-    # A quick test first, as most maps are not dark: the sum of all values, void pixels included,
-    # less the sum on the object is at least the sum on the background. If even this bound of the
-    # background's mean is too low, the mean need not be computed. The test needs values of 0 or
-    # more, but a mask may have -1 where it is void
-    if values.dtype.kind != "i" or values.min() >= 0:
-        total = float(values.sum(dtype=np.float64 if values.dtype.kind == "f" else None)) / white
-        total = values.size - total if inverts else total
-        bound = (total - on_object * n_object) / n_beside
-        if bound + _ROUNDING < max(least, on_object + _DARKER_BY):
-            return False
-    beside = mean_of(background)
-    if on_object + _DARKER_BY >= beside or beside <= least:
-        return False
-    # A thin line on a background of 0 may just miss the annotated line without being inverted
-    return beside > 0.5 or not np.all((values == 0) | (values == white))
-
-
-def has_dark_boundaries(soft: F8, truth: F8) -> bool:
-    """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
-
-    `truth` (H, W) is the number of annotators that marked each pixel. Both are reduced to means of
-    small blocks. "On" is the mean of the map over the blocks with a mark, "off" that over all
-    others; False if either are missing. The map is much darker in two cases:
-
-    - inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off
-    - map of distances to the boundaries: its mean exceeds 0.1, and on is less than half of off. The
-      limit of 0.1 excludes thin lines, which may lie off as they just miss the annotated ones
-    """
-    brightness = _block_means(soft)
-    is_marked = _block_means(truth) > 0
-    if is_marked.all() or not is_marked.any():
-        return False
-    on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
-    mean = soft.mean()
-    is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
-    has_distances = mean > 0.1 and on < off / 2
-    return bool(is_inverted or has_distances)
-
-
-def is_truth_inverted(soft: F8, truth: F8) -> bool:
-    """Return True if boundaries cover most pixels of `truth`, and are probably no objects.
-
-    The map `soft` must then be less than half as bright on them as elsewhere. But if it is dark on
-    them and bright on the rest of the image, it is the map that is inverted.
-    """
-    on, off = soft[truth > 0], soft[truth == 0]
-    if truth.mean() <= truth.max() / 2 or not on.size or not off.size:
-        return False
-    return bool(2 * on.mean() < off.mean()) and not has_dark_boundaries(soft, truth)
-
-
-class Thumbnails(NamedTuple):
-    """Small arrays of an image's map and ground truth, scaled by `thumbnail` to unit norm."""
-
-    image_id: str
-    pred: F8  # (h, w), a thumbnail of the predicted map
-    truth: F8  # (h, w), a thumbnail of its ground truth
-
-
-def area_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Thumbnails | None:
-    """Reduce a prediction, and the mask or labels of its ground truth, to thumbnails.
-
-    The sum of the products of the two is their correlation. They show the maps of
-    `_comparable_areas`. Returns None if prediction and ground truth cannot be compared.
-    """
-    areas = _comparable_areas(pred, gt, protocol) if _AREAS & gt.parts.keys() else None
-    if areas is None:
-        return None
-    return Thumbnails(pred.image_id, thumbnail(areas.pred), thumbnail(areas.truth))
+def sample_lines(values: Map) -> Map:
+    """Return about 16 evenly spaced rows of an (H, W) map, or columns if these are contiguous."""
+    lines = values.T if values.strides[0] < values.strides[1] else values
+    return lines[:: 1 + len(lines) // 16]
 
 
 def _block_means(values: F8 | Bool) -> F8:
@@ -237,28 +328,6 @@ def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
     return values
 
 
-def best_orientation(pred: F8, truth: F8) -> str:
-    """Return the name of the flip, such as "upside down", after which a map fits its truth best.
-
-    Both are results of `thumbnail`, (h, w) with unit norm, so the sum of their products is their
-    correlation, which measures the fit. The result is "" unless the best flip has a correlation
-    above each of these: twice (CLEARLY_BETTER) that of the unflipped map, 0.2 (_LEAST_FIT), and
-    18 / sqrt(number of pixels) (_FIT_OF_NOISE), which random pixels hardly exceed.
-    """
-    unflipped_fit = float((pred * truth).sum())
-    noise = _FIT_OF_NOISE / math.sqrt(pred.size)
-    best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * unflipped_fit)
-    if best_fit >= 1:  # no correlation exceeds 1
-        return ""
-    for name, transposes, quarters in FLIPS:
-        flipped = np.rot90(pred.T if transposes else pred, quarters)
-        if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
-            fit = float((flipped * truth).sum())
-            if fit > best_fit:
-                best, best_fit = name, fit
-    return best
-
-
 def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     """Find maps that were probably saved under the name of another image.
 
@@ -288,3 +357,24 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
             if best != k and is_mutual and fits[k, best] > least_fit:
                 swapped.append((same_shape[k].image_id, same_shape[best].image_id))
     return swapped
+
+
+def thickness(soft: F8) -> float:
+    """Return the fraction of a soft map's strong pixels that lie in 2 x 2 squares of strong pixels.
+
+    It is 0 for lines one pixel wide, and almost 1 for broad edges. A pixel is strong if its value
+    is at or above a quantile of the positive values. The fraction is averaged over the quantiles
+    0.5, 0.75 and 0.9. It is NaN if no value is positive.
+    """
+    values = soft[soft > 0]
+    if not values.size:
+        return math.nan
+    fractions = []
+    for level in np.quantile(values, (0.5, 0.75, 0.9)):
+        strong = soft >= level
+        squares = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
+        # (H + 1, W + 1): entry (y, x) is the square whose bottom right pixel is (y, x)
+        padded = np.pad(squares, 1)
+        in_square = padded[:-1, :-1] | padded[1:, :-1] | padded[:-1, 1:] | padded[1:, 1:]
+        fractions.append(in_square.sum() / strong.sum())
+    return float(np.mean(fractions))

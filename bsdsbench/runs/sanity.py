@@ -7,15 +7,13 @@ same functions to every image. `evidence_of` collects statistics of each image's
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8
 from bsdsbench.errors import (
     DataError,
     Fix,
@@ -25,7 +23,7 @@ from bsdsbench.errors import (
     describe_unexpected,
     warn,
 )
-from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
@@ -34,38 +32,21 @@ from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     CLEARLY_BETTER,
+    Look,
     Thumbnails,
-    area_thumbnails,
-    best_orientation,
     find_swaps,
-    has_dark_boundaries,
-    is_dark_on_mask,
-    is_truth_inverted,
-    thumbnail,
+    sample_lines,
+    thickness,
 )
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
-from bsdsbench.text import listed
+from bsdsbench.text import grouped, listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 # Images that show something are searched among this many: the first slices of a volume may be empty
 _MOST_SEARCHED = 100
 
 
-class _Mistake(NamedTuple):
-    """A mistake in the inputs that several images share."""
-
-    description: str  # completes a sentence "N of M checked maps ..."
-    fix: Fix | None  # an option to set or an instruction; None if there is nothing to suggest
-
-
-_MOSTLY_BOUNDARY = "have ground truth in which most pixels are boundary (dark lines on white?)"
-_CONTOUR = "--metrics contour scores masks"
-FILLED = _Mistake("have filled areas as ground truth, not lines", _CONTOUR)
-SWAPPED = _Mistake("fit the ground truth of another image", "check the names of the files")
-SAME = _Mistake("are the same map", "save one map per image")
-CONSTANT = _Mistake("have one value everywhere, unlike their ground truth", "predict again")
-RAW = _Mistake("have broad edges, whose precision is low without NMS", Setting("nms"))
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
@@ -83,38 +64,7 @@ _LEAST_VALID = 0.1  # if a smaller share of the annotation counts, the map of vo
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
 
 
-class Look(NamedTuple):
-    """The maps of one image for the checks of `first_look` and of the doctor."""
-
-    pred: Prediction
-    gt: GroundTruth
-    soft: F8  # (H, W) in [0, 1], inverted if the protocol inverts maps; (0, 0) without a soft map
-    truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without boundaries
-    is_comparable: bool  # True if `soft` and `truth` have the same shape, and neither is constant
-
-
-def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Prepare one image for the checks for mistakes such as inverted maps (`first_look`)."""
-    soft = truth = np.zeros((0, 0))
-    # Beside masks without boundaries, a soft map shows objects, and `soft` is for boundaries
-    is_of_objects = "mask" in gt.parts and not gt.boundaries
-    if pred.kind in ("soft", "ucm2") and not is_of_objects:
-        soft = unit(pred.boundary_map())  # floats in [0, 1]
-        soft = 1 - soft if protocol.invert else soft
-    if gt.boundaries:  # one map of bools per annotator: their sum counts annotators
-        truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
-    is_same_shape = soft.shape == truth.shape and soft.size > 0
-    is_comparable = is_same_shape and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)  # not constant
-    return Look(pred, gt, soft, truth, is_comparable)
-
-
-def find_symptoms(
-    pred: Prediction,
-    gt: GroundTruth,
-    protocol: Protocol,
-    metrics: Sequence[Metric[Any]],
-    areas: Thumbnails | None = None,
-) -> Iterator[Symptom]:
+def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Symptom]:
     """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
 
     The fix is an option to set (`Setting`) or an instruction in words. These are the codes:
@@ -127,13 +77,11 @@ def find_symptoms(
     - "void": a region of the ground truth is probably void, as its label is white or negative
     - "resized": labels of the ground truth were probably stored as JPEG
     - those of each metric's own `symptoms`
-
-    areas: thumbnails of map and truth (`area_thumbnails`). With None, "turned" is not looked for.
     """
-    orientation = "" if areas is None else best_orientation(areas.pred, areas.truth)
-    if orientation:  # "" if it is right
+    pred, gt, protocol = look.pred, look.gt, look.protocol
+    if look.areas and (orientation := look.areas.best_orientation()):  # "" if it is right
         yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
-    if "mask" in gt.parts and is_dark_on_mask(pred, gt, protocol):
+    if "mask" in gt.parts and look.is_dark_on_mask():
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
     # `valid` is False for void pixels, such as those outside a field of view, marked by 0 in a file
@@ -158,12 +106,10 @@ def find_symptoms(
             opt = metric.options_of(protocol)
             if metric.fits(pred, gt, opt):
                 yield from metric.symptoms(pred, gt, protocol, opt)
-    if not are_matched:
-        look = look_at(pred, gt, protocol)
-        if look.is_comparable and is_truth_inverted(look.soft, look.truth):
-            problem = "most pixels of the truth are boundaries, on which the map is darker"
-            turn_back = Setting("gt_invert", not protocol.gt_invert)
-            yield "inverted", f"{problem} (dark lines on white?)", turn_back
+    if not are_matched and look.is_comparable and look.is_truth_inverted():
+        problem = "most pixels of the truth are boundaries, on which the map is darker"
+        turn_back = Setting("gt_invert", not protocol.gt_invert)
+        yield "inverted", f"{problem} (dark lines on white?)", turn_back
     if reads_regions:
         drawn_regions = gt.parts.get("segmentations", ())
         # A negative label, or 255 or 65535 far above all others; `lone_label` is 0 without any
@@ -174,6 +120,15 @@ def find_symptoms(
         if any(map(has_specks, drawn_regions)):
             problem = "many pixels of the truth have a label unlike all beside them: JPEG?"
             yield "resized", problem, "save the labels as PNG"
+
+
+def _warning(
+    description: str, ids: Sequence[str], n_checked: int, fix: Fix | Sequence[Fix] = ()
+) -> InputWarning:
+    """Return the warning "N of M checked maps DESCRIPTION [IDS]"."""
+    kind = InvertedWarning if description is DARKER else InputWarning
+    has = f"{len(ids)} of {n_checked} checked maps {description} [{listed(list(ids), 3)}]"
+    return kind(has, fix=fix)
 
 
 def first_look(
@@ -200,55 +155,45 @@ def first_look(
 
     unused: protocol fields that no metric of the run uses. metrics: those whose symptoms count.
     """
-    comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
-    for look in looks:
-        if look.is_comparable:
-            comparable.append(look)
-            if look.truth.mean() > look.truth.max() / 2:  # boundaries cover most pixels
-                covered.append(look.pred.image_id)
-            if has_dark_boundaries(look.soft, look.truth):
-                dark.append(look.pred.image_id)
-    are_covered, are_dark = 2 * len(covered) > len(comparable), 2 * len(dark) > len(comparable)
-    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
-    common = _find_common_symptoms(looks, protocol, metrics)
-    ids_by_mistake: dict[_Mistake, list[str]] = {}
-    n_checked = len(comparable)
-    if are_covered and is_matched:
-        turn_back = Setting("gt_invert", not protocol.gt_invert)
-        ids_by_mistake = {_Mistake(_MOSTLY_BOUNDARY, turn_back): covered}
-    elif are_dark:
-        ids_by_mistake = {_Mistake(DARKER, Setting("invert", not protocol.invert)): dark}
-    elif not are_covered:
-        ids_by_mistake = _find_mistaken_files(looks, common.thumbnails)
-        n_checked = len(looks) if ids_by_mistake else n_checked
-    ids_by_mistake = ids_by_mistake or _find_flipped_or_swapped(comparable)
-    if not ids_by_mistake and is_matched and protocol.thin and not protocol.nms:
-        ids_by_mistake = _find_thick_maps(comparable)
-    has_scale = not protocol.normalise and "normalise" not in unused  # values count as they are
     warnings = list[InputWarning]()
-    for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        tops = list[int]()  # the largest value of each map of this form
-        for look in looks:
-            if look.pred.form == form:
-                tops.append(int(look.pred.soft.max(initial=0)))
-        is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
-        if has_scale and tops and is_end and {*tops} <= {*maxima}:
-            line = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
-            normalise = Setting("normalise", True, "divides each map by its maximum")
-            warnings.append(InputWarning(line, fix=normalise))
-    for (code, problem, fix), ids in common.ids_by_symptom.items():
-        # A shifted mask of a centred object may fit better when it is turned, by chance. "scale" is
-        # that of depth maps, on which few measures depend; the doctor alone reports it
-        is_chance = code == "turned" and len(ids) < FEWEST_TURNED
-        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance:
-            line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
+    if not protocol.normalise and "normalise" not in unused:  # values count as they are
+        warnings += _find_small_scales(looks)
+    examined = list(_examine_until_sound(looks, metrics))
+    for (code, problem, fix), ids in grouped(
+        (symptom, look.pred.image_id) for look, symptoms in examined for symptom in symptoms
+    ).items():
+        # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
+        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
+            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
-            warnings.append(kind(line, fix=fix))
-    for (description, remedy), ids in ids_by_mistake.items():
-        line = f"{len(ids)} of {n_checked} checked maps {description} [{listed(ids, 3)}]"
-        kind = InvertedWarning if description is DARKER else InputWarning
-        warnings.append(kind(line, fix=remedy or ()))
-    return warnings
+            warnings.append(kind(has, fix=fix))
+    comparable = [look for look in looks if look.is_comparable]
+    n_checked = len(comparable)
+    covered = [look.pred.image_id for look in comparable if look.is_mostly_boundary]
+    dark = [look.pred.image_id for look in comparable if look.has_dark_boundaries]
+    are_covered, are_dark = 2 * len(covered) > n_checked, 2 * len(dark) > n_checked
+    is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
+    if are_covered and is_matched:
+        description = "have ground truth in which most pixels are boundary (dark lines on white?)"
+        fix = Setting("gt_invert", not protocol.gt_invert)
+        return [*warnings, _warning(description, covered, n_checked, fix)]
+    if are_dark:
+        fix = Setting("invert", not protocol.invert)
+        return [*warnings, _warning(DARKER, dark, n_checked, fix)]
+    thumbnails = [look.areas for look, _ in examined if look.areas]
+    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails)
+    mistakes = mistakes or _find_flipped_or_swapped(comparable)
+    if not mistakes and is_matched and protocol.thin and not protocol.nms:
+        mistakes = _find_thick_maps(comparable)
+    return warnings + mistakes
+
+
+def is_chance(code: str, n_images: int) -> bool:
+    """Return True for a symptom that so few images may show by chance.
+
+    A shifted mask of a centred object may fit better when it is turned.
+    """
+    return code == "turned" and n_images < FEWEST_TURNED
 
 
 @attrs.define
@@ -326,15 +271,21 @@ def describe_bug(error: Exception, plan: Plan) -> str:
     return describe_unexpected(error, packages | {"bsdsbench"})
 
 
-class _CommonSymptoms(NamedTuple):
-    ids_by_symptom: dict[Symptom, list[str]]  # the images that have the symptom
-    thumbnails: list[Thumbnails]  # those of `area_thumbnails`
+def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
+    """Yield a warning if all maps of a form use a small part of its values (_SMALL_SCALES)."""
+    for form, (maxima, white, scale) in _SMALL_SCALES.items():
+        tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
+        is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
+        if tops and is_end and {*tops} <= {*maxima}:
+            has = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
+            normalise = Setting("normalise", True, "divides each map by its maximum")
+            yield InputWarning(has, fix=normalise)
 
 
-def _find_common_symptoms(
-    looks: Sequence[Look], protocol: Protocol, metrics: Sequence[Metric[Any]]
-) -> _CommonSymptoms:
-    """Find symptoms and thumbnails of the first images, until half of them (LOOKS / 2) are sound.
+def _examine_until_sound(
+    looks: Sequence[Look], metrics: Sequence[Metric[Any]]
+) -> Iterator[tuple[Look, list[Symptom]]]:
+    """Yield the first images and the symptoms of each, until half of them (LOOKS / 2) are sound.
 
     An image is sound if it has no symptoms, and if its map fits its own ground truth so well that
     no other can fit clearly better. A mistake is reported if more than half of LOOKS images have
@@ -342,56 +293,40 @@ def _find_common_symptoms(
     symptoms up to then are included.
     """
     n_sound = 0
-    common = _CommonSymptoms({}, [])
-    for pred, gt, *_ in looks:
+    for look in looks:
         if 2 * n_sound >= LOOKS:
-            break
-        areas, symptoms = area_thumbnails(pred, gt, protocol), set[Symptom]()
+            return
+        symptoms = set[Symptom]()
         with suppress(DataError):  # counting the image raised the same error
-            symptoms.update(find_symptoms(pred, gt, protocol, metrics, areas))
-        for symptom in sorted(symptoms, key=str):
-            common.ids_by_symptom.setdefault(symptom, []).append(pred.image_id)
-        correlation = 1.0  # without a mask or labels to compare, no other ground truth fits better
-        if areas is not None:
-            common.thumbnails.append(areas)
-            correlation = float((areas.pred * areas.truth).sum())  # both have unit norm
-        # At 0.5 or more, no other correlation is CLEARLY_BETTER, that is, more than twice as large
+            symptoms.update(find_symptoms(look, metrics))
+        yield look, sorted(symptoms, key=str)
+        # Without a mask or labels to compare, no other ground truth fits better. At a correlation
+        # of 0.5 or more, no other is CLEARLY_BETTER, that is, more than twice as large
+        correlation = look.areas.correlation() if look.areas else 1.0
         n_sound += not symptoms and CLEARLY_BETTER * correlation >= 1
-    return common
 
 
 def _find_mistaken_files(
     looks: Sequence[Look], thumbnails: Sequence[Thumbnails]
-) -> dict[_Mistake, list[str]]:
-    """Find signs that predictions come from wrong files, and return the first: {mistake: ids}.
+) -> list[InputWarning]:
+    """Find the first of these signs that predictions come from wrong files.
 
-    - CONSTANT: all of two or more predictions have one value everywhere, although their ground
-      truth has not. Half of them are enough for soft maps; those that are all 0 are not counted,
-      because some images have no boundary.
-    - SAME: all of LOOKS (4) images have the same prediction but different ground truth.
-    - SWAPPED: more than half of the masks and label maps fit the ground truth of another image. In
-      place of ids, the result has texts "ID looks like OTHER_ID".
+    - All of two or more predictions have one value everywhere, although their ground truth has not.
+      Half of them are enough for soft maps; those that are all 0 are not counted, because some
+      images have no boundary.
+    - All of LOOKS (4) images have the same prediction but different ground truth.
+    - More than half of the masks and label maps fit the ground truth of another image.
 
     thumbnails: small copies of predictions and ground truth, with a mask or labels (`find_swaps`).
     """
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
     constant = list[str]()  # ids
-    first_maps: Sequence[Map] = ()  # those of the first prediction
     n_same, are_all_empty = 0, True  # `n_same`: how many predictions equal the first
     for look in looks:
-        predicted = look.pred.parts[look.pred.kind]
-        # A prediction may be a tuple of label maps, one for each threshold
-        maps: Sequence[Map] = predicted if isinstance(predicted, tuple) else (predicted,)
-        first_maps = first_maps or maps
+        maps, first_maps = _predicted_maps(look), _predicted_maps(looks[0])
         first_value = maps[0].flat[0]
-        is_same, is_constant = len(maps) == len(first_maps), True
-        # Every 16th row is compared first, because most maps already differ there
-        for a, b in zip(maps, first_maps, strict=False):
-            is_same = is_same and np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
-        for a in maps:
-            is_part_constant = bool((a[::16] == first_value).all())
-            is_constant = is_constant and is_part_constant and bool((a == first_value).all())
-        n_same += is_same
+        n_same += len(maps) == len(first_maps) and all(map(_are_equal, maps, first_maps))
+        is_constant = all(_are_equal(a, np.broadcast_to(first_value, a.shape)) for a in maps)
         is_empty = is_constant and not first_value
         are_all_empty &= is_empty
         parts = look.gt.parts
@@ -405,64 +340,74 @@ def _find_mistaken_files(
     is_reported = are_all_empty and (is_soft or any("mask" in look.gt.parts for look in looks))
     n_needed = max(2, len(looks) / 2 if is_soft else len(looks))
     if len(constant) >= n_needed and not is_reported:
-        return {CONSTANT: constant}
+        description = "have one value everywhere, unlike their ground truth"
+        return [_warning(description, constant, len(looks), "predict again")]
     are_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
     if are_same and len({look.gt.fingerprint for look in looks}) > 1:
-        return {SAME: [look.pred.image_id for look in looks]}
-    swaps = find_swaps(thumbnails)
-    if 2 * len(swaps) > len(looks):
-        return {SWAPPED: [f"{image_id} looks like {other_id}" for image_id, other_id in swaps]}
-    return {}
+        ids = [look.pred.image_id for look in looks]
+        return [_warning("are the same map", ids, len(looks), "save one map per image")]
+    return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
 
 
-def _find_flipped_or_swapped(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
-    """Find flipped maps and, if there are none, swapped maps: {mistake: image ids}.
+def _predicted_maps(look: Look) -> Sequence[Map]:
+    """Return the predicted map, or several label maps, such as one for each threshold."""
+    predicted = look.pred.parts[look.pred.kind]
+    return predicted if isinstance(predicted, tuple) else (predicted,)
 
-    Each way in which maps are flipped, such as "upside down", is a mistake of its own. For swapped
-    maps, the ids are texts "ID looks like OTHER_ID". If maps are flipped, their correlations with
-    other images say nothing, so swapped maps are not looked for.
+
+def _are_equal(a: Map, b: Map) -> bool:
+    """Return True if two maps are equal. Every 16th row comes first, as most differ there."""
+    return np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
+
+
+def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
+    """Find flipped maps, a warning for each way such as "upside down", or else swapped maps.
+
+    If maps are flipped, their correlations with other images say nothing.
     """
-    ids_by_mistake: dict[_Mistake, list[str]] = {}
-    thumbnails = []
-    for look in looks:
-        image_id = look.pred.image_id
-        small_map, small_truth = thumbnail(look.soft), thumbnail(look.truth)
-        thumbnails.append(Thumbnails(image_id, small_map, small_truth))
-        orientation = best_orientation(small_map, small_truth)  # "" if it is right
-        if orientation:
-            flipped = _Mistake(f"fit their ground truth only {orientation}", fix=None)
-            ids_by_mistake.setdefault(flipped, []).append(image_id)
-    if not ids_by_mistake:
-        for image_id, other_id in find_swaps(thumbnails):
-            ids_by_mistake.setdefault(SWAPPED, []).append(f"{image_id} looks like {other_id}")
-    return ids_by_mistake
+    thumbnails = [Thumbnails.of(x.pred.image_id, x.soft, x.truth) for x in looks]
+    flipped = grouped((image.best_orientation(), image.image_id) for image in thumbnails)
+    flipped.pop("", None)  # those that are not flipped
+    warnings = list[InputWarning]()
+    for orientation, ids in flipped.items():
+        description = f"fit their ground truth only {orientation}"
+        warnings.append(_warning(description, ids, len(looks)))
+    return warnings or _find_swapped(thumbnails, len(looks))
 
 
-def _find_thick_maps(looks: Sequence[Look]) -> dict[_Mistake, list[str]]:
-    """Find out whether most soft maps have broad edges: {mistake: image ids}, {} if they have not.
+def _find_swapped(
+    thumbnails: Sequence[Thumbnails], n_checked: int, n_needed: int = 1
+) -> list[InputWarning]:
+    """Warn of maps that fit the ground truth of another image, if there are `n_needed` or more."""
+    swaps = [f"{image_id} looks like {other_id}" for image_id, other_id in find_swaps(thumbnails)]
+    if len(swaps) < n_needed:
+        return []
+    description = "fit the ground truth of another image"
+    return [_warning(description, swaps, n_checked, "check the names of the files")]
 
-    The mistake of a map is FILLED if its ground truth has broad edges too, because this marks areas
-    instead of lines. Otherwise it is RAW, a map that was not thinned. The one of the two that
-    applies to more than half of the soft maps is returned.
+
+def _find_thick_maps(looks: Sequence[Look]) -> list[InputWarning]:
+    """Warn if most soft maps have broad edges, as they were not thinned.
+
+    If the ground truth of a map has broad edges too, it marks areas instead of lines.
     """
-    n_soft = 0
-    ids_by_reason: dict[_Mistake, list[str]] = {FILLED: [], RAW: []}
-    for look in looks:
-        if look.pred.kind == "soft":
-            n_soft += 1
-            if thickness(look.soft) > _BROAD_EDGES:
-                reason = FILLED if thickness(look.truth) > _BROAD_EDGES else RAW
-                ids_by_reason[reason].append(look.pred.image_id)
-    for reason, ids in ids_by_reason.items():
-        if 2 * len(ids) > n_soft:
-            return {reason: ids}
-    return {}
-
-
-def _sample_lines(values: Map) -> Map:
-    """Return about 16 evenly spaced rows of an (H, W) map, or columns if these are contiguous."""
-    lines = values.T if values.strides[0] < values.strides[1] else values
-    return lines[:: 1 + len(lines) // 16]
+    soft = [look for look in looks if look.pred.kind == "soft"]
+    broad = [look for look in soft if thickness(look.soft) > _BROAD_EDGES]
+    is_area = [thickness(look.truth) > _BROAD_EDGES for look in broad]
+    raw = "have broad edges, whose precision is low without NMS"
+    filled, contour = (
+        "have filled areas as ground truth, not lines",
+        "--metrics contour scores masks",
+    )
+    for of_areas, description, fix in ((True, filled, contour), (False, raw, Setting("nms"))):
+        ids = [
+            x.pred.image_id
+            for x, is_filled in zip(broad, is_area, strict=True)
+            if is_filled == of_areas
+        ]
+        if 2 * len(ids) > len(soft):
+            return [_warning(description, ids, len(looks), fix)]
+    return []
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
@@ -481,7 +426,7 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     # 5e-324, the smallest positive float, is reached by all values except 0
     smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 5e-324
     # Test a sample of rows first, and the whole map only if the sample looks faint
-    for lines in (_sample_lines(soft), soft):
+    for lines in (sample_lines(soft), soft):
         largest = lines.max(initial=0)
         if largest > max_faint and float(largest) / white >= smallest_threshold:  # not faint
             return False
@@ -503,7 +448,7 @@ def evidence_of(
     - soft map: FAINT if its values are so small that its scale is probably wrong (`_is_faint`),
       with NARROW if its maximum is 1 or 255, the white of fewer bits; otherwise STRONG
     - soft map, or mask beside a mask: DARK if it is darker on the annotated boundaries or object
-      than elsewhere, otherwise LIGHT (`_polarity`)
+      than elsewhere, otherwise LIGHT (`Look.polarity`)
     - label maps: those of the metric's `label_evidence`, if it interprets labels
 
     pred: the prediction. If it is None, its statistics are empty.
@@ -531,7 +476,7 @@ def evidence_of(
                 values |= Values.STRONG
         # Classes are only bright or dark if they are a mask
         if is_soft or (pred.kind == "classes" and "mask" in gt.parts):
-            values |= _polarity(pred, gt, protocol)
+            values |= Look(pred, gt, protocol).polarity()
         pred_file = pred.path.name if pred.path else pred.image_id
         levels, n_maps = pred.evidence.levels, max(pred.evidence.maps, 1)  # distinct values
         pred_evidence = Evidence(values, levels, strongest, n_maps, pred_file)
@@ -543,58 +488,3 @@ def evidence_of(
         if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
             pred_evidence |= metric.label_evidence(pred.classes, options, truth=False)
     return Sides(pred_evidence, gt_evidence)
-
-
-def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return DARK if a map or mask is probably inverted, LIGHT if it is not, NOTHING if unknown.
-
-    Boundaries and objects should be bright on a dark ground. A map is DARK if its mean is high, but
-    it is darker on the annotated boundaries or object than elsewhere. If the protocol inverts soft
-    maps, the inverted one is meant. A map is unknown if it has no pixels, or if it is bright, but
-    cannot be compared with boundaries, as their sizes differ or one of the two is constant.
-    """
-    if 0 in pred.shape:
-        return Values.NOTHING
-    # In a ucm2 (2 H + 1, 2 W + 1), pixels are at odd rows and columns, and boundaries between them.
-    # As in the BSDS benchmark, a pixel gets the boundary value below and right of it
-    values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
-    is_soft = pred.kind in ("soft", "ucm2")
-    # The value of white: the largest integer of a soft map in files, otherwise 1 (floats and masks)
-    white = np.iinfo(values.dtype).max if is_soft and values.dtype.kind == "u" else 1
-    inverts = is_soft and protocol.invert  # a mask has been inverted on reading
-    # Most maps are much darker than the limit of 0.5 below, so that some rows show it, which saves
-    # averaging all pixels. Their mean may differ from that of the map, hence only half the limit
-    sample_mean = float(_sample_lines(values).mean()) / white
-    if (1 - sample_mean if inverts else sample_mean) < 0.25:
-        return Values.LIGHT
-    if "mask" in gt.parts:  # the ground around the object must have a mean above `least` to be DARK
-        is_dark = is_dark_on_mask(pred, gt, protocol, least=0.5)
-        return Values.DARK if is_dark else Values.LIGHT
-    mean = float(values.mean()) / white
-    if (1 - mean if inverts else mean) < 0.5:  # boundaries cover a small part of an image
-        return Values.LIGHT
-    look = look_at(pred, gt, protocol)  # the map and the boundaries of all annotators
-    if not look.is_comparable:
-        return Values.NOTHING
-    return Values.DARK if has_dark_boundaries(look.soft, look.truth) else Values.LIGHT
-
-
-def thickness(soft: F8) -> float:
-    """Return the fraction of a soft map's strong pixels that lie in 2 x 2 squares of strong pixels.
-
-    It is 0 for lines one pixel wide, and almost 1 for broad edges. A pixel is strong if its value
-    is at or above a quantile of the positive values. The fraction is averaged over the quantiles
-    0.5, 0.75 and 0.9. It is NaN if no value is positive.
-    """
-    values = soft[soft > 0]
-    if not values.size:
-        return math.nan
-    fractions = []
-    for level in np.quantile(values, (0.5, 0.75, 0.9)):
-        strong = soft >= level
-        squares = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
-        # (H + 1, W + 1): entry (y, x) is the square whose bottom right pixel is (y, x)
-        padded = np.pad(squares, 1)
-        in_square = padded[:-1, :-1] | padded[1:, :-1] | padded[:-1, 1:] | padded[1:, 1:]
-        fractions.append(in_square.sum() / strong.sum())
-    return float(np.mean(fractions))

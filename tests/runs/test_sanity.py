@@ -14,8 +14,9 @@ import bsdsbench as bb
 from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
+from bsdsbench.runs.fit import Look
 from bsdsbench.runs.keywords import RunKeywords, make_plan
-from bsdsbench.runs.sanity import LOOKS, first_look, look_at
+from bsdsbench.runs.sanity import LOOKS, first_look
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
 from tests.helpers.runs import changed, command, counted, refused, write_maps
@@ -420,7 +421,7 @@ def looked_at(pred, gt=None, **changes):
     options = make_plan(RunKeywords(**given), **words)
     items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
     (alike,) = options.metric_groups
-    looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
+    looks = [Look(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
     unused = registry.unused_settings(options.metrics, options.protocol)
     return list(map(str, first_look(looks, options.protocol, unused)))
 

@@ -9,8 +9,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.metrics.structures import CcqMetric
-from bsdsbench.runs import engine, fit, sanity
-from bsdsbench.runs.fit import _block_means, thumbnail
+from bsdsbench.runs import engine, sanity
+from bsdsbench.runs.fit import Look, _block_means, thumbnail
 
 WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
@@ -29,9 +29,9 @@ def test_two_sound_images_of_four_end_the_search(monkeypatch):
     seen = []
     find = sanity.find_symptoms
 
-    def spied(pred, *args):
-        seen.append(pred.image_id)
-        return find(pred, *args)
+    def spied(look, metrics):
+        seen.append(look.pred.image_id)
+        return find(look, metrics)
 
     monkeypatch.setattr(sanity, "find_symptoms", spied)
     bb.evaluate_items([(k, m.astype(float), m) for k, m in masks()], **ONE)
@@ -101,7 +101,7 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         expected = on + 0.05 < off and off > needed
         n_dark += expected
         pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
-        assert fit.is_dark_on_mask(pred, gt, protocol, least) == expected
+        assert Look(pred, gt, protocol).is_dark_on_mask(least) == expected
     assert 0 < n_dark < 40
 
 
@@ -110,7 +110,7 @@ def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_ob
     mask[2:5, 2:6], valid[:8] = True, True
     labels = np.where(valid, ~mask, -1).astype(np.int64)  # inverted, and -1 where it is void
     pred, gt = bb.Prediction("a", classes=labels), bb.GroundTruth("a", mask=mask, valid=valid)
-    assert fit.is_dark_on_mask(pred, gt, bb.Protocol(), least=0.5)
+    assert Look(pred, gt, bb.Protocol()).is_dark_on_mask(least=0.5)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
