@@ -14,9 +14,8 @@ import bsdsbench as bb
 from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.runs.fit import Look
 from bsdsbench.runs.keywords import RunKeywords, make_plan
-from bsdsbench.runs.sanity import LOOKS, first_look
+from bsdsbench.runs.sanity import LOOKS, Look, first_look
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
 from tests.helpers.runs import changed, command, counted, refused, write_maps
