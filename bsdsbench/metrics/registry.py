@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -148,8 +149,19 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     for name in asked:
         # Built-in names need no look at `names`, which reads the metadata of installed packages
         if not isinstance(name, str) or name not in BUILT_IN:
+            if scored := _metrics_with(name):  # "iou" is no slip of "aiu"
+                has = f"metrics {name!r}: a score of {listed(scored)}"
+                raise DataError(f"{has}, expected the name of a metric")
             given_word(name, "metrics", names())  # raises DataError if it is not one of them
     return sort_names(asked)
+
+
+def _metrics_with(score: object) -> list[str]:
+    """Return the names of the built-in metrics with this score, as contour has "iou" or "hd95"."""
+    if not isinstance(score, str) or score in names():
+        return []
+    is_score = re.compile(rf"{re.escape(score)}([^a-z0-9]|$)", re.IGNORECASE).match
+    return [m for m in BUILT_IN if any(is_score(column.key) for column in get(m).columns)]
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
