@@ -20,12 +20,12 @@ values equal those of PySODMetrics (to 1e-9 on 8-bit maps), except for
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, Bool
 from bsdsbench.images import (
     GroundTruth,
     Map,
@@ -72,33 +72,23 @@ class SaliencyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-class _AtThresholds(NamedTuple):
-    """A measure of N soft maps, by the threshold that makes them masks."""
+def _measures(counts: Stack, beta2: float) -> dict[str, F8]:
+    """Compute measures of N soft maps that are thresholded in several ways, name -> (N, 258).
 
-    levels: F8  # (N, 256), at the thresholds 0, 1/255, .. 1
-    adaptive: F8  # (N,), at the adaptive threshold of each image, twice the mean of its map
-    half: F8  # (N,), at one half; E is not computed there, and has `adaptive` again
-
-    @classmethod
-    def of(cls, values: F8, n_pixels: I8) -> _AtThresholds:
-        """Split values (N, 257 or 258); those without valid pixels (`n_pixels`, (N,)) are NaN."""
-        values = _undefine_void(values, n_pixels)
-        return cls(values[:, :_N_LEVELS], values[:, _N_LEVELS], values[:, -1])
-
-
-def _measures(counts: Stack, beta2: float) -> dict[str, _AtThresholds]:
-    """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts, by name.
+    The columns are the 256 levels (the thresholds 0, 1/255, .. 1), the adaptive threshold of each
+    image, and one half. Maps without valid pixels have NaN. The measures are precision, recall, F,
+    IoU, Dice, balanced error rate (BER), and the alignment measure E, which lacks the last column.
 
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
-        256 levels (the thresholds 0, 1/255, .. 1) and at the adaptive threshold of each image,
-        "half_tp" and "half_fp" (N,) at one half. "positives" (N,) are those of the mask.
+        the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half. "positives"
+        (N,) are those of the mask.
     """
+    positives, n_pixels = counts["positives"][:, None], counts["pixels"][:, None]
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
-    positives = counts["positives"][:, None]
-    negatives = counts["pixels"][:, None] - positives
+    negatives = n_pixels - positives
     precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
-    curves = {
+    measures = {
         "precision": precision,
         "recall": recall,
         "f": f_beta(precision, recall, beta2),
@@ -107,13 +97,9 @@ def _measures(counts: Stack, beta2: float) -> dict[str, _AtThresholds]:
         # Balanced error rate: 1 - the mean of the recalls of mask and background. `ratio` is 0 if
         # the denominator is 0, so the recall of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
+        "e": e_measure(counts["tp"], counts["fp"], positives, n_pixels),
     }
-    return {name: _AtThresholds.of(curve, counts["pixels"]) for name, curve in curves.items()}
-
-
-def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Return `values` (N, ...), with NaN for images without valid pixels (`n_pixels` (N,) is 0)."""
-    return np.where(n_pixels > 0, values.T, np.nan).T
+    return {name: np.where(n_pixels > 0, values, np.nan) for name, values in measures.items()}
 
 
 # Key without "_mean" -> heading
@@ -246,39 +232,35 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curve, ods, max_f_pr : mean precision and recall at each level, the first point of this
             curve with the largest F, and this F
         """
-        n_pixels = stack["pixels"]  # (N,), without void pixels
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
         of_images, of_sums = _measures(stack, opt.beta2), _measures(sums, opt.beta2)
-        alignment = e_measure(  # (N, 257), not at one half
-            stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
-        )
-        of_images["e"] = _AtThresholds.of(alignment, n_pixels)
-        # Precision and recall are scored only by their mean curve, the other measures below
-        precision = weighted_mean(weights, of_images.pop("precision").levels)
-        recall = weighted_mean(weights, of_images.pop("recall").levels)
+        # The curve of each measure, averaged over images, (S, 256)
+        curves = {k: weighted_mean(weights, v[:, :_N_LEVELS]) for k, v in of_images.items()}
         scores: dict[str, Any] = {
-            **_best_of_curve(precision, recall, opt.beta2),  # max_f_pr, curve, ods
+            # max_f_pr, curve, ods. Precision and recall are scored only here
+            **_best_of_curve(curves.pop("precision"), curves.pop("recall"), opt.beta2),
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
-            "max_f_sum": of_sums["f"].levels.max(axis=1),
-            "adaptive_f_sum": of_sums["f"].adaptive,
+            "max_f_sum": of_sums["f"][:, :_N_LEVELS].max(axis=1),
+            "adaptive_f_sum": of_sums["f"][:, _N_LEVELS],
         }
+        n_pixels = stack["pixels"]  # (N,), without void pixels
         values = {  # scores that are means over images: their values for each image, (N,)
             "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
-            "s_measure_mean": _undefine_void(stack["s_measure"], n_pixels),
-            "weighted_f_mean": _undefine_void(stack["weighted_f"], n_pixels),
+            "s_measure_mean": np.where(n_pixels > 0, stack["s_measure"], np.nan),
+            "weighted_f_mean": np.where(n_pixels > 0, stack["weighted_f"], np.nan),
         }
-        for name, measure in of_images.items():
-            values[f"mean_{name}_mean"] = measure.levels.mean(axis=1)
-            values[f"adaptive_{name}_mean"] = measure.adaptive
+        for name, curve in curves.items():
+            of_image = of_images[name]  # (N, 258)
+            values[f"mean_{name}_mean"] = of_image[:, :_N_LEVELS].mean(axis=1)
+            values[f"adaptive_{name}_mean"] = of_image[:, _N_LEVELS]
             if name in _MEASURES_AT_HALF:
-                values[f"{name}_mean"] = measure.half
-                scores[f"{name}_sum"] = of_sums[name].half
+                values[f"{name}_mean"] = of_image[:, -1]
+                scores[f"{name}_sum"] = of_sums[name][:, -1]
             # The best point of the mean curve, which is not the mean of the images' best points
-            mean_curve = weighted_mean(weights, measure.levels)  # (S, 256)
             if name in _LOWER_IS_BETTER:
-                scores[f"min_{name}_mean"] = mean_curve.min(axis=1)
+                scores[f"min_{name}_mean"] = curve.min(axis=1)
             else:
-                scores[f"max_{name}_mean"] = mean_curve.max(axis=1)
+                scores[f"max_{name}_mean"] = curve.max(axis=1)
         return {**scores, **image_means(weights, values)}
 
 
@@ -364,17 +346,10 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
-class _SoftAndMask(NamedTuple):
-    """A map and a mask of one size."""
-
-    soft: F8  # (H, W), in [0, 1]
-    mask: Bool  # (H, W), False at void pixels
-    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
-
-
-def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
+def _checked(soft: Map, mask: Map, valid: Map | None) -> tuple[F8, Bool, Bool | None]:
     """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
 
+    Returns the map in [0, 1], the mask, False at void pixels, and `valid`, True at all others.
     Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
     shapes differ. Gives an InputWarning for a map of bytes that is a mask of 0 and 1.
     """
@@ -386,7 +361,7 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
     if valid is not None:
         valid = binary_map(one_map(valid, "valid"), "valid")
         same_shape(valid.shape, on.shape, "valid")
-    return _SoftAndMask(strength, without_void(on, valid), valid)
+    return strength, without_void(on, valid), valid
 
 
 def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:

@@ -41,8 +41,8 @@ def ours(pred, gt, stretch):
     one = {name: np.atleast_1d(value)[None] for name, value in counts.items()}
     one |= {name: one[name][0] for name in ("half_tp", "half_fp", "positives", "pixels")}
     measured = measures._measures(one, 0.3)
-    curves = {name: measured[name].levels[0] for name in ("f", "iou", "dice", "ber")}
-    half = measured["f"].half[0]
+    curves = {name: measured[name][0, :256] for name in ("f", "iou", "dice", "ber")}
+    half = measured["f"][0, -1]
     curves["e"] = measures.e_measure(counts.tp[:256], counts.fp[:256], positives, pixels)
     out = {name: getattr(score, f"{name}_mean") for name in ("s_measure", "weighted_f", "mae")}
     for name, curve in curves.items():
