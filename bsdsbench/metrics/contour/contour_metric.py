@@ -16,7 +16,7 @@ Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -41,23 +41,18 @@ from bsdsbench.scores.ratios import Weights, defined_f, defined_mean, defined_ra
 PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
 
 
-class _Group(NamedTuple):
-    """The measures that a name in the option `groups` selects."""
-
-    names: tuple[str, ...]  # keys of `measures.TABLE`
-    size_option: str  # name of the option that holds their size, or a tuple of sizes
-
-
-_ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
+_ASSD = ("assd-pooled", "assd-directed")
+# A name in the option `groups` -> the option that holds the size of its measures, or several sizes;
+# and the measures, keys of `measures.TABLE`
 _MEASURES_OF_GROUP = {
-    "boundary-iou": _Group(("biou", "biou-min"), "boundary_sizes"),
-    "davis": _Group(("f",), "davis_bounds"),
-    "bf": _Group(("bf",), "bf_theta"),
-    "distance": _Group(("hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD), "percent"),
-    "nsd": _Group(_NSD, "tolerances"),
-    "fom": _Group(("fom",), "pratt_alpha"),
-    "trimap": _Group(("trimap",), "trimap_widths"),
-    "cldice": _Group(("cldice",), "percent"),
+    "boundary-iou": ("boundary_sizes", "biou", "biou-min"),
+    "davis": ("davis_bounds", "f"),
+    "bf": ("bf_theta", "bf"),
+    "distance": ("percent", "hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD),
+    "nsd": ("tolerances", "nsd-area", "nsd-counts", "nsd-mean"),
+    "fom": ("pratt_alpha", "fom"),
+    "trimap": ("trimap_widths", "trimap"),
+    "cldice": ("percent", "cldice"),
 }
 _GROUPS = tuple(_MEASURES_OF_GROUP)
 # The counts that are summed over images, with a row for each class
@@ -138,7 +133,7 @@ class ContourOptions(LabelOptions):
         "hd95-pooled": ("hd%-pooled", 95.0)}: the percentile of Hausdorff distances replaces "%".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
-        for group, (names, size_option) in _MEASURES_OF_GROUP.items():
+        for group, (size_option, *names) in _MEASURES_OF_GROUP.items():
             if group not in self.groups:
                 continue
             size_or_sizes = getattr(self, size_option)  # such as self.percent, self.trimap_widths
@@ -201,10 +196,6 @@ def _distance_column(key: str) -> Column:
 
 
 _COLUMNS = tuple(_columns())
-_POOLED = (
-    Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
-    Column("pooled.dice", "Dice of all pixels", shown="never", quantity="iou"),
-)
 
 
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Counts:
@@ -282,10 +273,9 @@ def _object_counts(
         )
     # The user's convention for two empty masks: the value of overlaps such as IoU, and of distances
     overlap, distance = CONVENTIONS[opt.empty].both_empty
-    names = [name for name, _ in opt.measures().values()]
-    absent = [distance if TABLE[name].is_distance else overlap for name in names]
-    objects = np.column_stack([ids, areas, values])
-    return {"objects": objects, "absent": np.array(absent, np.float64)}
+    are_distances = [TABLE[name].is_distance for name, _ in opt.measures().values()]
+    absent = np.where(are_distances, float(distance), overlap)
+    return {"objects": np.column_stack([ids, areas, values]), "absent": absent}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
@@ -326,7 +316,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
     link_images = staticmethod(sequences.follow_objects)
-    columns = (*_COLUMNS, *_POOLED, IMAGES)
+    columns = (
+        *_COLUMNS,
+        Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
+        Column("pooled.dice", "Dice of all pixels", shown="never", quantity="iou"),
+        IMAGES,
+    )
     part_columns = (*columns[:-1], Column("n_images", "masks", digits=0, shown="own", score=False))
     image_columns = (
         Column("iou", "IoU"),

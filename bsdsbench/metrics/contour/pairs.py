@@ -151,35 +151,30 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False where `gt` is one of `ignored`.
 
-    Raises DataError if an array has no pixels or is not binary, ShapeError if the shapes differ.
+    A mask is an array of bool, of 0 and 1, or of 0 and 255. Raises DataError if an array has no
+    pixels or other values, such as those of a label map, and ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
-    masks = [_as_mask(pred, PRED_SIDE), _as_mask(gt_without_void, GT_SIDE)]
+    masks = []
+    for values, side in ((pred, PRED_SIDE), (gt_without_void, GT_SIDE)):
+        array = given_array(values, side)
+        if array.dtype.kind in "iu" and not is_binary(array):
+            labels = np.unique(as_label_map(array, side)).tolist()  # refuses arrays not of two axes
+            if len(labels) > 2:  # a label map: its classes need names, and a first label
+                raise DataError(
+                    f"{side}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
+                    "mask of 0 and 1: name the classes",
+                    fix=(
+                        Setting("contour.classes", "one,two,three", "in the order of their labels"),
+                        Setting("contour.first", 1, "where 0 is none"),
+                    ),
+                )
+        masks.append(binary_map(one_map(array, side), side))
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels need a pixel
         raise DataError(f"{GT_SIDE}: shape {masks[1].shape}, expected at least one pixel")
     return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
-
-
-def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a binary array (H, W), of bool, 0 and 1 or 0 and 255, to a bool mask.
-
-    Raises DataError, which begins with `what`, for any other array, such as a label map.
-    """
-    array = given_array(values, what)
-    if array.dtype.kind in "iu" and not is_binary(array):
-        labels = np.unique(as_label_map(array, what)).tolist()  # refuses arrays not of two axes
-        if len(labels) > 2:  # a label map: its classes need names, and a first label other than 0
-            raise DataError(
-                f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
-                "mask of 0 and 1: name the classes",
-                fix=(
-                    Setting("contour.classes", "one,two,three", "in the order of their labels"),
-                    Setting("contour.first", 1, "where 0 is none"),
-                ),
-            )
-    return binary_map(one_map(array, what), what)
 
 
 def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Overlaps:
@@ -312,11 +307,18 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     pred_regions = _number_regions(pred_values, opt, PRED_SIDE)
     gt_regions = _number_regions(gt_values, opt, GT_SIDE)
     is_void = gt_regions.void  # (overlaps,), also True for crowds, as their class is ignored
-    crowd_class = _crowd_classes(gt_values, is_void, opt)  # (overlaps,), -1: no crowd
-    is_crowd = crowd_class >= 0
-    # A crowd excuses predictions of its class, other void pixels excuse those of any class
-    is_same_class = crowd_class == _class_of_value(pred_values, opt)
-    is_excused = np.where(is_crowd, is_same_class, is_void)
+    is_crowd, is_excused = np.zeros_like(is_void), is_void
+    if opt.divisor:  # otherwise values have no class, and there are no crowds
+        # A crowd has an ignored class. Its number counts down from the divisor: divisor - 1 for
+        # class 0, divisor - 2 for class 1. With the divisor 1000 and the ignored class 255, 255998
+        # is a crowd of class 1. If a class has two crowds, the first one has a number lower by C,
+        # for C classes, and so an index of C or more, which no prediction has: panopticapi heeds
+        # only the last
+        crowd_class = opt.divisor - 1 - gt_values % opt.divisor
+        is_crowd = is_void & (gt_values != VOID) & (crowd_class < 2 * len(opt.class_names))
+        # A crowd excuses predictions of its class, other void pixels excuse those of any class
+        is_same_class = crowd_class == _class_of_value(pred_values, opt)
+        is_excused = np.where(is_crowd, is_same_class, is_void)
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)  # of each predicted region
     n_excused = pred_regions.count_pixels(pixels * is_excused)
     excused = ratio(n_excused, pred_regions.count_pixels(pixels))
@@ -326,28 +328,13 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
 
-def _crowd_classes(gt_values: I8, is_void: Bool, opt: MapContents) -> I8:
-    """Return the index of the class of each annotated crowd, counted from 0; -1 for other values.
-
-    A crowd has an ignored class. Its number counts down from the divisor: divisor - 1 for class 0,
-    divisor - 2 for class 1. If a class has two crowds, the first one has a number lower by C, for C
-    classes, and so an index of C or more, which no prediction has: panopticapi heeds only the last.
-    With the divisor 1000 and the ignored class 255, 255998 is a crowd of class 1.
-    """
-    if not opt.divisor:  # values have no class
-        return np.full(gt_values.shape, -1)
-    index = opt.divisor - 1 - gt_values % opt.divisor
-    is_crowd = is_void & (gt_values != VOID) & (index < 2 * len(opt.class_names))
-    return np.where(is_crowd, index, -1)
-
-
 def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
     Values from 0 to below the divisor are such labels; others are unchanged. Most classes get the
     number 0, so that they are a single region. But the label of a class in `opt.things`, whose
     objects have numbers, stands for a crowd: a group of objects that are not annotated one by one.
-    It becomes the value of a crowd in `_crowd_classes`.
+    It becomes the value of a crowd, as described in `find_instances`.
 
     With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
     objects, 7 becomes 7000, and 26, with the index 26 - 7 = 19, becomes 255999 - 19 = 255980.
@@ -384,17 +371,37 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
     - void: values that are ignored, or have an ignored class; and VOID, a negative number that
       stands for pixels without annotation. Only these are True in `Regions.void`.
-    - background: 0 and -1. With a divisor, class 0 is background if the classes start above 0.
+    - background: 0 and -1. With a divisor, class 0 if the classes start above 0, and all values of
+      a prediction that is -1 everywhere.
 
-    Raises DataError, which begins with `what`, if a value is not a valid instance.
+    Raises DataError, which begins with `what`, if a value is not a valid instance; and for a value
+    such as 7 that may be instance 7 of class 0, or the label of class 7 without a number, unless
+    `opt.things` says which: it is empty for the former, names the classes with numbers otherwise.
     """
     if opt.divisor:
-        void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
-        is_none = _is_no_region(values, void, opt, what)
+        classes = values // opt.divisor
+        last = opt.first + max(len(opt.classes), 1) - 1  # the classes are opt.first .. last
+        # A value above the last class can only be an instance, if there is a class 0
+        is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+        if opt.things is None and is_label.any():
+            raise DataError(
+                f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
+                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+                "have instances; instances of a class 0: things=[])"
+            )
+        void = (values == VOID) | np.isin(classes, opt.ignored)
+        is_none = void | ((classes == 0) & (opt.first > 0))
+        if what == PRED_SIDE and values.max() < 0:  # an empty prediction, unless it has -2 or less
+            is_none = values == -1
+        is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
+        if is_wrong.any():
+            has = f"class {classes[is_wrong][0]}"
+            if not opt.things:  # otherwise the value may be a multiplied label, which is in no file
+                has = f"value {values[is_wrong][0]} is {has}"
+            raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
     else:
         # Only the annotators' ignored values mean void. A predicted instance may have any number
-        ignored = opt.ignored if what == GT_SIDE else ()
-        void = (values == VOID) | np.isin(values, ignored)
+        void = (values == VOID) | np.isin(values, opt.ignored if what == GT_SIDE else ())
         if values[values != VOID].min(initial=0) < -1:
             raise DataError(
                 f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
@@ -407,46 +414,6 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     if is_none.any():
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
-
-
-def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return True for each value of a map that stands for no region, bool (overlaps,).
-
-    Values are class x divisor + number. These stand for no region: ignored values; values of class
-    0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
-
-    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
-        have at a common pixel.
-    void (overlaps,): True for ignored values.
-    what: "prediction" or "ground truth".
-
-    Raises DataError, which begins with `what`, for an unknown class; and for a value such as 7 that
-    may be instance 7 of class 0, or the label of class 7 without a number, unless `opt.things` says
-    which: it is empty for the former, and names the classes with numbers for the latter.
-    """
-    last = opt.first + max(len(opt.classes), 1) - 1  # the classes are opt.first .. last
-    classes = values // opt.divisor
-    if opt.things is None:
-        # A value above the last class can only be an instance, if there is a class 0
-        is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
-        if is_label.any():
-            raise DataError(
-                f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
-                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
-                "have instances; instances of a class 0: things=[])"
-            )
-    if what == PRED_SIDE and values.max() < 0:  # an empty prediction, unless it has -2 or less
-        is_none = values == -1
-    else:
-        is_none = void | ((classes == 0) & (opt.first > 0))
-    is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
-    if is_wrong.any():
-        value = int(values[is_wrong][0])
-        has = f"class {value // opt.divisor}"
-        if not opt.things:  # otherwise the value may be a multiplied label, which is in no file
-            has = f"value {value} is {has}"
-        raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
-    return is_none
 
 
 class RegionPairs(NamedTuple):
