@@ -7,7 +7,7 @@ differently, or numbers truncated to 8 bits. They never reject a correct map.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -55,8 +55,16 @@ MapOptions = TypeVar("MapOptions", bound=MapContents)
 _evolve: Callable[..., Any] = attrs.evolve  # untyped, because MapContents is not an attrs class
 
 
-def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> tuple[Map, Map, MapOptions]:
-    """Check an image's predicted and annotated map; return label maps (H, W), and options for them.
+class ReadMaps(NamedTuple, Generic[MapOptions]):
+    """Both label maps (H, W) of an image, and the options that remain to be applied to them."""
+
+    pred: Map
+    gt: Map
+    opt: MapOptions
+
+
+def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
+    """Check the predicted and the annotated map of an image, and return label maps (H, W).
 
     The options determine the content of the maps, by the first condition that is true:
 
@@ -97,7 +105,7 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> tuple[Map,
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
     if valid is not None:  # int64, because VOID does not fit a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
-    return pred_map, gt_map, opt
+    return ReadMaps(pred_map, gt_map, opt)
 
 
 def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:

@@ -20,7 +20,7 @@ values equal those of PySODMetrics (to 1e-9 on 8-bit maps), except for
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -346,10 +346,17 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
-def _checked(soft: Map, mask: Map, valid: Map | None) -> tuple[F8, Bool, Bool | None]:
+class _SoftAndMask(NamedTuple):
+    """A map and a mask of one size."""
+
+    soft: F8  # (H, W), in [0, 1]
+    mask: Bool  # (H, W), False at void pixels
+    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
+
+
+def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
     """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
 
-    Returns the map in [0, 1], the mask, False at void pixels, and `valid`, True at all others.
     Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
     shapes differ. Gives an InputWarning for a map of bytes that is a mask of 0 and 1.
     """
@@ -361,7 +368,7 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> tuple[F8, Bool, Bool | 
     if valid is not None:
         valid = binary_map(one_map(valid, "valid"), "valid")
         same_shape(valid.shape, on.shape, "valid")
-    return strength, without_void(on, valid), valid
+    return _SoftAndMask(strength, without_void(on, valid), valid)
 
 
 def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
