@@ -165,7 +165,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     shared[overlapping.gt, overlapping.pred] = overlapping.shared
     shared, pred_pixels = shared[:, pred_pixels > 0], pred_pixels[pred_pixels > 0]
     iou = shared / (gt_pixels[:, None] + pred_pixels - shared)
-    one_to_one = _pair_one_to_one(iou)
+    one_to_one = _assignment()(iou, maximize=True)
     inside, joined = _jaccard_sums(shared, iou, gt_pixels, pred_pixels, one_to_one)
     return Counts(
         inside=inside,
@@ -216,7 +216,7 @@ def _jaccard_sums(
     # only break ties between assignments with equal numbers of such pairs
     most_pairs = max(min(iou.shape), 1)
     benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
-    pairs = _pair_one_to_one(benefit)  # min(G, P) pairs
+    pairs = _assignment()(benefit, maximize=True)  # min(G, P) pairs
     in_any_object = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
     sums.append((shared[pairs].sum(), in_any_object))
     return np.array(sums).T  # two rows: numerators and denominators
@@ -256,14 +256,12 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     return counts
 
 
-def _pair_one_to_one(benefit: F8) -> IndexPairs:
-    """Pair rows with columns one to one for the largest sum of benefits; return their indices."""
-    return _linear_sum_assignment()(benefit, maximize=True)
-
-
 @cache
-def _linear_sum_assignment() -> Callable[..., IndexPairs]:
-    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
+def _assignment() -> Callable[..., IndexPairs]:
+    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize.
+
+    It pairs rows with columns one to one for the largest (`maximize`) sum of the entries.
+    """
     import scipy
 
     # Importing all of scipy.optimize would take as long as compiling this metric's kernels. So load

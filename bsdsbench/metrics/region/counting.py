@@ -317,10 +317,17 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     gt_pairs = gts.area_sums.squares - n_pixels
     # Normalised VOI (variation of information). VOI is at most 2 log2(regions of the map that has
     # more). Two maps of a single region have VOI 0, and `ratio` makes 0/0 to 0, so they have nvoi 1
-    n_regions = table.row_area.size
-    most_regions = np.maximum(np.diff(gts.col_start), n_regions).tolist()  # of both maps, (A,)
-    largest_voi = 2 * np.array([math.log2(n) for n in most_regions])
+    n_regions = np.maximum(np.diff(gts.col_start), table.row_area.size)  # of both maps, (A,)
+    largest_voi = 2 * np.array([math.log2(n) for n in n_regions.tolist()])
     nvoi = 1.0 - ratio(_voi(table), largest_voi)
+    # Objects and parts: a region earns 1 if it is an object (nearly equal to a region of the other
+    # map), and less if it is a part of one, or is covered by several. Only candidates earn: the
+    # largest regions of a map, which cover 0.99 of it. Every map has at least one
+    area, candidate = table.row_area, select_candidates(table.row_area)
+    n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
+    credit = kernel.fop_sums(
+        table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
+    )
     return {
         # Hamming distances: the pixels of each annotated region outside its largest overlap with a
         # predicted region; and the reverse
@@ -337,24 +344,6 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
         "nvoi": _mean(nvoi),
         # Bipartite graph matching: pixels outside the best one-to-one assignment of regions
         "bgm": all_pixels - int(kernel.largest_total(table.cells, gts.col_start)),
-        **_objects_and_parts(table),
-    }
-
-
-def _objects_and_parts(table: OverlapTable) -> dict[str, float]:
-    """Compute the credits of the regions of all maps as objects and parts, "fop_..." -> value.
-
-    A region earns 1 if it is an object (nearly equal to a region of the other map), and less if it
-    is a part of one, or is covered by several. Only candidates earn: the largest regions of a map,
-    which cover 0.99 of it. Every map has at least one.
-    """
-    gts, area = table.gts, table.row_area
-    candidate = select_candidates(area)
-    n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
-    credit = kernel.fop_sums(
-        table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
-    )
-    return {
         "fop_pred": credit.pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": credit.gt,
