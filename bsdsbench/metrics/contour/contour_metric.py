@@ -149,13 +149,10 @@ class ContourOptions(LabelOptions):
 def _columns() -> Iterator[Column]:
     """Yield a table column for each measure at each of its common sizes, such as "trimap@3".
 
-    The columns stand in this order in tables. Scores at other sizes are only in result.json. A key
-    has the size after "@", with "_" for its dot: "f@0_008" is F at 0.008 of the image diagonal.
-    "pooled", "directed" and "area" are definitions of a distance, see `measures.measure`.
-
-    Columns with shown="own" are only in the table of a single run. One with score=False is a number
-    of objects, not a score. Columns of one `quantity`, a label that is compared only for equality,
-    are those that papers may mean by the same name, such as IoU and Dice.
+    Scores at other sizes are only in result.json. A key has the size after "@", with "_" for its
+    dot: "f@0_008" is F at 0.008 of the image diagonal. "pooled", "directed" and "area" are
+    definitions of a distance, see `measures.measure`. Columns of one `quantity` are those that
+    papers may mean by the same name, such as IoU and Dice.
     """
     yield Column("dice", "Dice", quantity="iou")  # a published Dice may be an IoU
     yield Column("iou", "IoU", quantity="iou")
@@ -208,14 +205,11 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells (C, widths, 3): the same for the inner boundaries of masks, for Boundary IoU
-    near (C, radii, 2), outline (C, 2): pixels of outlines in pred and in gt, for F: those within a
-        radius of the other outline, and all
+    shells, near, outline : sums over each class of the counts of `_count_boundaries`
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
     The counts of `_object_counts` are added for means over the objects of videos (`opt.mean` is
-    "sequences"). If all pixels are void, no measure is defined. Raises DataError if an array does
-    not fit the options.
+    "sequences"). If all pixels are void, no measure is defined.
     """
     # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both. For each
     # label, `class_of` is the index of its class, and `ids` the number of the instance in the files
@@ -255,16 +249,13 @@ def _object_counts(
 ) -> dict[str, NDArray[np.generic]]:
     """Return the counts of one frame from which means over the frames of a sequence are computed.
 
-    An object is followed through the frames of its sequence by its number. In a frame in which
-    neither map has it, its measures are those in `absent`.
-
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
     areas (n, 2): the number of pixels of each object in pred, and in gt.
     values (n, M): the measures of each object, in the order of `opt.measures()`.
 
-    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,). Raises
-    DataError if the objects are not paired by number, or have classes (either named ones, or as
-    part of the number: class x divisor + number).
+    Returns `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures of an
+    object in a frame in which neither map has it. Raises DataError if the objects are not paired by
+    number, or have classes (named ones, or as part of the number: class x divisor + number).
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
@@ -384,16 +375,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
         key of each measure, such as "iou" : the mean over the pairs of masks (the same mask or
             instance in pred and gt) of each class, then over classes
-        over : key -> "pairs" or "classes" -> (S, 2), the number of values that the mean includes,
-            and the number of values that it could include
-        pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
+        over : key -> "pairs" or "classes" -> (S, 2), how many values the mean includes, out of how
+            many
+        pooled : the scores of `_pooled_scores`, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
             pairs in the mean of any measure); only if there are two or more classes
 
-        If `opt.mean` is "sequences", the means are over the frames of each object, then over
-        objects. "over" is empty, and the scores of DAVIS are added (see `_sequence_scores`), such
-        as "iou_recall", the share of frames with an IoU above 0.5.
+        If `opt.mean` is "sequences", the scores of `_sequence_scores` replace the means over pairs.
         """
         stack = sequences.follow_objects(stack)  # adds "tracks" if means are over sequences
         # The counts of each class, summed over images: name -> (S, C, ...)
@@ -472,11 +461,8 @@ def _sequence_scores(
 ) -> ScoreTree:
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
-    means: three statistics over the frames of an object, averaged over objects, (S, M) each for M
-        measures: `mean`, `recall` (the share of frames in which the measure is above 0.5) and
-        `decay` (the mean over the first quarter of the frames minus that over the last); and
-        `objects` (S,), the number of objects.
-    keys: the keys of the M measures.
+    means: from `sequences.sequence_means`: `mean`, `recall` and `decay`, (S, M) for M measures, and
+        `objects` (S,). keys: the keys of the M measures.
 
     The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
     an empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, Bool, given_number, given_word
+from bsdsbench.arguments import F8, given_number, given_word
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared
@@ -61,8 +61,8 @@ def _fom(outlines: BothOutlines, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each of n labels, float64 (n,).
 
     This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
-    distance to gt's outline, divided by the larger outline's number of points. The value has no
-    meaning for a label without an outline in pred or in gt; the caller replaces it.
+    distance to gt's outline, divided by the larger outline's number of points. The caller replaces
+    the value of a label without an outline in pred or in gt.
     """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -117,8 +117,8 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     """Compute the average symmetric surface distance of each of n labels, float64 (n,).
 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
-    two outlines' mean distances ("directed"). The value has no meaning for a label without an
-    outline in pred or in gt; the caller replaces it.
+    two outlines' mean distances ("directed"). The caller replaces the value of a label without an
+    outline in pred or in gt.
     """
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
@@ -205,7 +205,11 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
-    lacks_pred, lacks_gt = _missing_labels(inputs)
+    if isinstance(inputs, tuple):  # two outlines
+        lacks_pred, lacks_gt = (outline.n == 0 for outline in inputs)
+    else:  # areas (n, 3): in both maps, in pred, in gt; or of skeletons (n, 2, 2): inside, all
+        in_pred_and_gt = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]
+        lacks_pred, lacks_gt = (in_pred_and_gt == 0).T
     # A convention has two values for two empty maps and two for one: of overlaps, of distances
     convention = CONVENTIONS[empty]
     kind = 1 if definition.is_distance else 0
@@ -214,18 +218,6 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         for_one = compared.pair.diagonal(compared.spacing)
     values = np.where(lacks_pred | lacks_gt, for_one, values)
     return np.where(lacks_pred & lacks_gt, for_both, values)
-
-
-def _missing_labels(inputs: BothOutlines | Map) -> Bool:
-    """Return which of n labels have no pixel or point in pred, and in gt, bool (2, n).
-
-    inputs: two outlines, or numbers of pixels: (n, 3) in both maps, in pred, and in gt; or of
-        skeletons (n, 2, 2), for pred and for gt those inside the other mask, and all.
-    """
-    if isinstance(inputs, tuple):
-        return np.stack([outline.n == 0 for outline in inputs])
-    n_pixels = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]  # (n, 2)
-    return np.asarray(n_pixels == 0).T
 
 
 def measure(
@@ -361,13 +353,9 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **more: Unpack[_Settings],
     ) -> float | F8:
-        """Compute the measure `self.name` of two masks, or of each class of two label maps (H, W).
+        """Compute the measure of two masks (H, W), or of each label of two label maps.
 
-        size: its width, radius, percentile or tolerance; None: the default, such as percentile 95.
-        classes: the number of labels 0 .. classes - 1 of label maps, or None for masks.
-        more: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
-
-        Returns a number for two masks, float64 (classes,) for two label maps.
+        The arguments are those of `measure`; the default of `empty` is `self.empty`.
         """
         more.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **more)

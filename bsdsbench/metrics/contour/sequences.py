@@ -35,12 +35,9 @@ def follow_objects(stack: Stack) -> Stack:
     `stack` holds these counts of N frames, padded with NaN to equal lengths:
 
     frame : (N, L, 1), the image ids from `encode_id`
-    objects : (N, n, 3 + M), a row for each object with its number, its pixels in pred, its pixels
-        in gt, and M measures
+    objects : (N, n, 3 + M), a row for each object of either map with its number, its pixels in
+        pred, its pixels in gt, and M measures
     absent : (N, M), the measures of two empty masks
-
-    n is the largest number of objects in a frame, and the rows of other frames end with rows of
-    NaN. An object may be in the prediction alone, in the ground truth alone, or in both.
 
     Returns the stack with these counts replaced by
 
@@ -48,8 +45,8 @@ def follow_objects(stack: Stack) -> Stack:
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
     unknown : int64 (N,), the number of an object that is predicted in the frame, but annotated in
         no frame of the sequence, or 0 if there is none
-    tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
-        largest number of objects of a sequence; `absent` if neither map of the frame has the object
+    tracks : float64 (N, K, M), the measures of the k-th of up to K objects of the sequence;
+        `absent` if neither map of the frame has the object
 
     A stack without "objects" is returned unchanged.
     """
@@ -102,10 +99,8 @@ def _group_frames(codes: F8) -> list[I8]:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if frames cannot be grouped into sequences, or predict unknown objects.
 
-    ids: the N image ids, SEQUENCE/FRAME.
-    stack: from `follow_objects`, with an integer for each frame, (N,): "sequence", the index of its
-        sequence; "n_frames", the frames of this sequence; and "unknown", the number of a predicted
-        object that no frame of the sequence has in its annotation, or 0.
+    ids: the N image ids, SEQUENCE/FRAME. stack: from `follow_objects`, of which "sequence",
+        "n_frames" and "unknown" (N,) are used.
 
     Two errors suggest `_OVER_IMAGES`, means over images instead of sequences. The errors are:
 
