@@ -87,8 +87,9 @@ def thinning_changes(
     # A pixel of level 3 is on at the 3 lowest thresholds (before thinning) or from step n - 3 on.
     # Sort the pixels by step: step k switches on switched_on[start[k] : start[k + 1]]
     step = n - levels.ravel()[flat]
-    start = np.concatenate([[0], np.cumsum(np.bincount(step, minlength=n))])
-    switched_on = flat[np.argsort(step, kind="stable")].astype(np.int32)
+    order = np.argsort(step, kind="stable")
+    start = np.searchsorted(step[order], np.arange(n + 1, dtype=step.dtype))
+    switched_on = flat[order].astype(np.int32)
     if not do_thin or flat.size == 0:
         added = np.ones(flat.size, np.bool_)
         return SizedChanges(MapChanges(start, switched_on, added), start[1:])
@@ -191,9 +192,11 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
     for k in range(size.size):
         if on_start[k] < on_start[k + 1]:
-            for i in range(on_start[k], on_start[k + 1]):
-                row = (switched_on[i] - corner) // cols  # in the box
-                col = (switched_on[i] - corner) - row * cols
+            row, row_start = 0, corner  # a row of the box, and the flat index of its first pixel
+            for i in range(on_start[k], on_start[k + 1]):  # row by row
+                while switched_on[i] >= row_start + cols:
+                    row, row_start = row + 1, row_start + cols
+                col = switched_on[i] - row_start
                 word = (col // 64 + 1) * words_per_column + TILE_ROWS + row  # beyond the frame
                 work.unthinned[word] |= ONE << np.uint64(col & 63)
                 work.is_occupied[word // TILE_ROWS] = True
@@ -207,16 +210,20 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                 column = tile // work.tiles_per_column
                 row = (tile - column * work.tiles_per_column - 1) * TILE_ROWS
                 first_pixel = corner + row * cols + 64 * (column - 1)
-                for word in range(tile * TILE_ROWS, (tile + 1) * TILE_ROWS):
-                    n_on += np.int64(ones(now[word]) - ones(before[word]))  # numbers of set bits
-                    changes = (now[word] ^ before[word]) & work.near[word]
-                    if end + 64 > pixel.size:  # the word may have 64 changes
-                        return False
+                words = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
+                tile_now, tile_before, tile_near = now[words], before[words], work.near[words]
+                for r in range(TILE_ROWS):
+                    changes = tile_now[r] ^ tile_before[r]
+                    if changes:
+                        n_on += np.int64(ones(tile_now[r]) - ones(tile_before[r]))  # set bits
+                        changes &= tile_near[r]
+                        if end + 64 > pixel.size:  # the word may have 64 changes
+                            return False
                     while changes:  # one bit after another, the lowest first
                         lowest = changes & (~changes + ONE)
                         position = np.int64(ones(lowest - ONE))  # the number of lower bits
                         pixel[end] = first_pixel + position
-                        added[end] = now[word] & lowest  # True if the bit is set now
+                        added[end] = tile_now[r] & lowest  # True if the bit is set now
                         changes ^= lowest
                         end += 1
                     first_pixel += cols
@@ -302,8 +309,11 @@ def _thin_tiles(work, now):
     for q in range(last_test.size):
         last_test[q] = 1
         if work.is_occupied[q]:
-            for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
-                now[word] = work.unthinned[word]
+            # Indices of a slice are at least 0, so that loops over it use vector instructions
+            words = slice(q * TILE_ROWS, (q + 1) * TILE_ROWS)
+            tile_now, tile_unthinned = now[words], work.unthinned[words]
+            for r in range(TILE_ROWS):
+                tile_now[r] = tile_unthinned[r]
     subiteration, last = 0, 1  # the latter is the last subiteration of any tile
     while subiteration <= last:
         # Mark the pixels to delete in all tiles, before any pixel is deleted
@@ -318,14 +328,16 @@ def _thin_tiles(work, now):
         subiteration += 1
         for i in range(n_changed):
             q, columns = changed[i], np.uint64(0)  # bit c: a pixel of column c is deleted
-            for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
-                now[word] &= ~deleted[word]
-                columns |= deleted[word]
+            words = slice(q * TILE_ROWS, (q + 1) * TILE_ROWS)
+            tile_now, tile_deleted = now[words], deleted[words]
+            for r in range(TILE_ROWS):
+                tile_now[r] &= ~tile_deleted[r]
+                columns |= tile_deleted[r]
             # Test this tile, and those at whose border it changed, in two more subiterations
             last = subiteration + 1
             # 1 if a pixel is deleted in the tile's top row, bottom row, first and last column
-            north = np.int64(deleted[q * TILE_ROWS] != 0)
-            south = np.int64(deleted[(q + 1) * TILE_ROWS - 1] != 0)
+            north = np.int64(tile_deleted[0] != 0)
+            south = np.int64(tile_deleted[TILE_ROWS - 1] != 0)
             west, east = np.int64(columns & ONE), np.int64(columns >> _LAST_BIT)
             for column in range(-west, east + 1):
                 beside = q + column * work.tiles_per_column
