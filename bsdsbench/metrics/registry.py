@@ -160,7 +160,7 @@ def _metrics_with(score: object) -> list[str]:
     """Return the names of the built-in metrics with this score, as contour has "iou" or "hd95"."""
     if not isinstance(score, str) or score in names():
         return []
-    is_score = re.compile(rf"{re.escape(score)}([^a-z0-9]|$)", re.IGNORECASE).match
+    is_score = re.compile(rf"{re.escape(score)}(_mean|\W.*)?", re.IGNORECASE).fullmatch
     return [m for m in BUILT_IN if any(is_score(column.key) for column in get(m).columns)]
 
 
