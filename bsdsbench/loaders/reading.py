@@ -395,7 +395,7 @@ class Readings(NamedTuple):
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
             yield from options.problems(images, others)
-        if flags & Values.FAINT and flags & Values.STRONG:  # some maps are almost 0
+        if flags & Values.STRONG:
             yield from _scale_warnings(records, preds)
         elif flags & Values.FAINT:  # all are
             maxima = [evidence.strongest for evidence in preds]
@@ -477,18 +477,26 @@ def _scale_warnings(
     """Yield a warning if some soft maps, but not all, are probably stored on another scale.
 
     In `preds`, the evidence of each prediction, `strongest` is the maximum of a map that is almost
-    0, and 0 for other maps. The maps that are named are NARROW: `strongest` is the white of a mask
-    (1), or of 8 bits (255) in a 16-bit map. If a quarter of the maps are of 16 bits and at most
-    255, all of these are named: an image without boundaries gives such a map, but hardly so often.
+    0, 100 for 8-bit maps in percent, and 0 for other maps. The maps that are named are NARROW:
+    `strongest` is the white of a mask (1), or of 8 bits (255) in a 16-bit map. If a quarter of the
+    maps are of 16 bits and at most 255, all of these are named: an image without boundaries gives
+    such a map, but hardly so often. So are maps in percent, if there are three.
     """
     narrow, of_8_bits = [], []  # (image id, largest value)
+    in_percent = list[str]()  # image ids
     for record, pred in zip(records, preds, strict=True):
         if pred.values & Values.NARROW:
             narrow.append((record.image_id, pred.strongest))
         if record.form == "soft16" and 1 < pred.strongest <= 255:
             of_8_bits.append((record.image_id, pred.strongest))
+        elif pred.strongest == 100:
+            in_percent.append(record.image_id)
     if 4 * len(of_8_bits) >= len(records):
         narrow = of_8_bits
+    if 3 <= len(in_percent) < len(records) <= 4 * len(in_percent):  # the first look tells all
+        has = f"100 of 255 is the largest value of {len(in_percent)} of {len(records)} maps"
+        fix = "percent? save all maps on the same scale"
+        yield InputWarning(f"{has} [{listed(in_percent, 3)}]", fix=fix)
     if narrow:
         ids, maxima = zip(*narrow, strict=True)
         has = f"{len(narrow)} of {len(records)} maps have no value above {max(maxima):g}"
@@ -532,9 +540,10 @@ def _faint_problem(form: str, top: float) -> Problem:
     `top` is the largest value in the set, and `form` the storage format of the map that has it:
     white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
     """
-    full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    # "classes": a stack of boundary maps, 8-bit or float
+    full_scale = {"soft8": 255, "soft16": 65535, "classes": 255 if top >= 1 else 1}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
-    if full_scale > 1 and top > 1:
+    if form != "classes" and full_scale > 1 and top > 1:
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
     fixes.append("--metrics contour scores masks and class labels")
     scale = f" of {full_scale}" if full_scale > 1 else ""

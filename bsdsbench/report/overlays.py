@@ -21,13 +21,12 @@ from bsdsbench.errors import DataError, with_file_of_side
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.loaders.formats.official_txt import safe_name
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import optional, registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.metrics.optional import DrawsPixels
 from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps
 from bsdsbench.plotting import style
-from bsdsbench.protocol.fields import listed_values
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import metric_with_errors
 from bsdsbench.runs.sources import find_sources
@@ -106,9 +105,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
 def void_values(run: Evaluation) -> tuple[float, ...]:
     """Return the ground-truth labels of void pixels, which the run's `drawn_metric` ignores."""
     metric = drawn_metric(run)
-    if metric is None or not metric.void_option:
-        return ()
-    return listed_values(getattr(metric.options_of(run.protocol), metric.void_option))
+    return () if metric is None else optional.void_values([metric], run.protocol)
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:

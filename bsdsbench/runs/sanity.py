@@ -28,7 +28,7 @@ from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
+from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom, void_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     CLEARLY_BETTER,
@@ -181,7 +181,8 @@ def first_look(
         fix = Setting("invert", not protocol.invert)
         return [*warnings, _warning(DARKER, dark, n_checked, fix)]
     thumbnails = [look.areas for look, _ in examined if look.areas]
-    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails)
+    void = void_values(metrics, protocol)
+    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, void)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and protocol.thin and not protocol.nms:
         mistakes = _find_thick_maps(comparable)
@@ -225,7 +226,8 @@ class FirstLooks:
         self.n_seen += 1
         if self.n_seen > LOOKS and truth and truth not in self.plain_truths:
             look = read_again()
-        if look is not None and _shows_something(look.gt):
+        void = void_values(self.plan.metric_groups[0].metrics, self.plan.protocol)
+        if look is not None and _shows_something(look.gt, void):
             self.shown.append(look)
         elif look is not None:
             self.plain_truths.add(truth)
@@ -252,13 +254,15 @@ class FirstLooks:
         self.warned_inverted = InvertedWarning in map(type, warnings)
 
 
-def _shows_something(gt: GroundTruth) -> bool:
-    """Return True if some annotation (not the photo or the valid pixels) is not constant."""
+def _shows_something(gt: GroundTruth, void: Sequence[float]) -> bool:
+    """Return True if some annotation is not constant, the photo and void pixels left out."""
     for name in gt.parts.keys() - {"photo", "valid"}:
         part = gt.parts[name]
         for values in part if isinstance(part, tuple) else (part,):
-            is_map = isinstance(values, np.ndarray)  # Lines are none
-            if not is_map or (values.size and (values != values.flat[0]).any()):
+            if not isinstance(values, np.ndarray):  # Lines
+                return True
+            counted = values[~np.isin(values, void)] if void else values
+            if counted.size and (counted != counted.flat[0]).any():
                 return True
     return False
 
@@ -275,7 +279,7 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
     """Yield a warning if all maps of a form use a small part of its values (_SMALL_SCALES)."""
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
         tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
-        is_end = form == "soft16" or (len(tops) > 1 and len(set(tops)) == 1)
+        is_end = form == "soft16" or (len({*tops}) == 1 and (len(tops) > 2 or tops == [100, 100]))
         if tops and is_end and {*tops} <= {*maxima}:
             has = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
             normalise = Setting("normalise", True, "divides each map by its maximum")
@@ -307,7 +311,7 @@ def _examine_until_sound(
 
 
 def _find_mistaken_files(
-    looks: Sequence[Look], thumbnails: Sequence[Thumbnails]
+    looks: Sequence[Look], thumbnails: Sequence[Thumbnails], void: Sequence[float]
 ) -> list[InputWarning]:
     """Find the first of these signs that predictions come from wrong files.
 
@@ -318,6 +322,7 @@ def _find_mistaken_files(
     - More than half of the masks and label maps fit the ground truth of another image.
 
     thumbnails: small copies of predictions and ground truth, with a mask or labels (`find_swaps`).
+    void: values of the ground truth that are not counted.
     """
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
     constant = list[str]()  # ids
@@ -329,11 +334,7 @@ def _find_mistaken_files(
         is_constant = all(_are_equal(a, np.broadcast_to(first_value, a.shape)) for a in maps)
         is_empty = is_constant and not first_value
         are_all_empty &= is_empty
-        parts = look.gt.parts
-        # The first of these that the ground truth has; the last is (0, 0) without boundaries
-        truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
-        is_suspect = is_constant and not (is_soft and is_empty)
-        if is_suspect and np.size(truth) and truth.min() < truth.max():
+        if is_constant and not (is_soft and is_empty) and _shows_something(look.gt, void):
             constant.append(look.pred.image_id)
     # If no map or mask of the whole set predicts anything, the end of the run warns of that
     # (`Readings.check_values`), so that a warning here would repeat it
@@ -461,9 +462,10 @@ def evidence_of(
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt_file)
     if pred is not None:
         is_soft = pred.kind in ("soft", "ucm2")
-        # `values` is a set of flags, and `strongest` the maximum of a faint map, otherwise 0
+        is_stack = pred.kind == "classes" and pred.classes.ndim == 3  # boundaries of each class
+        # A set of flags; the maximum of a faint map, or 100 of an 8-bit map, otherwise 0
         values, strongest = pred.evidence.values, pred.evidence.strongest
-        if is_soft:
+        if is_soft or is_stack:
             soft = pred.parts[pred.kind]
             # Float arrays are never faint: a network in training may return any values
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
@@ -474,6 +476,8 @@ def evidence_of(
                     values |= Values.NARROW
             else:
                 values |= Values.STRONG
+                has_scale = has_thresholds and not protocol.normalise and soft.dtype == np.uint8
+                strongest = 100.0 if has_scale and soft.max() == 100 else 0.0
         # Classes are only bright or dark if they are a mask
         if is_soft or (pred.kind == "classes" and "mask" in gt.parts):
             values |= Look(pred, gt, protocol).polarity()

@@ -304,3 +304,19 @@ def test_one_true_pixel_makes_a_class_part_of_the_mean():
     counts = MatchCounts([0.5], np.moveaxis(four, 0, -1), counted=[1, 1, 1])
     score = score_of("semantic", counts, protocol=PROTO)
     assert (score.ods_mean, score.ois_mean, score.absent) == (0.5, 0.5, ("sheep",))
+
+
+def test_boundaries_of_0_and_1_in_8_bits_are_refused():
+    truth = bb.GroundTruth("a", class_boundaries=class_boundaries(labels(), PARAMS))
+    drawn = truth.class_boundaries.astype(np.uint8)
+    words = (
+        r"no value above 1 of 255 in any map .*expected soft maps from 0 to 255 \(normalise=True"
+    )
+    refused(words, score_of_items, drawn, truth)
+    assert score_of_items(255 * drawn, truth) == score_of_items(drawn > 0, truth) == 1
+
+
+def score_of_items(pred, truth):
+    """Return the mean ODS of one image."""
+    run = bb.evaluate_items([("a", pred, truth)], PROTO, metrics="semantic", workers=1)
+    return run.score("semantic").ods_mean

@@ -139,11 +139,30 @@ def test_images_whose_truth_is_known_to_show_nothing_are_not_read_again(monkeypa
     assert [item.image_id for item in read] == ["009", "x0", "x1", "x2", "x3"]
 
 
+@pytest.mark.parametrize("metric", ["instances", "segmentation"])
+def test_void_beside_nothing_shows_nothing(metric, tmp_path):
+    """The first predictions are rightly empty: their truth has background and void."""
+    pred, gt = tmp_path / "pred", tmp_path / "gt"
+    pred.mkdir(), gt.mkdir()
+    for k in range(7):
+        labels = np.zeros((60, 50), np.uint8)
+        labels[10:30, 10 + k : 20] = k > 3
+        imageio.imwrite(pred / f"{k}.png", labels)
+        labels[:, :5] = 255
+        imageio.imwrite(gt / f"{k}.png", labels)
+    options = {"metrics": metric, "protocol": bb.Protocol.preset("masks"), "workers": 1}
+    void = options["protocol"].replace(options={metric: {"ignore": 255}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bb.evaluate(pred, gt, **options | {"protocol": void})
+        assert not [f for f in bb.doctor(pred, gt, void, metrics=metric) if f.code == "constant"]
+
+
 def test_the_first_photos_do_not_show_what_is_annotated():
     photo = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
     truth = bb.GroundTruth("a", mask=np.zeros((4, 5), bool), photo=photo, valid=np.eye(4, 5) > 0)
-    assert not sanity._shows_something(truth)
-    assert sanity._shows_something(truth.replace(depth=np.eye(4, 5)))
+    assert not sanity._shows_something(truth, ())
+    assert sanity._shows_something(truth.replace(depth=np.eye(4, 5)), ())
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
@@ -173,8 +192,12 @@ def test_values_in_percent_and_votes_are_said(top):
     (line,) = said_of(maps, drawn)
     assert line.startswith(f"no value above {top} of 255 in the checked maps (percent, or votes?)")
     assert said_of(maps, drawn, "saliency") == []  # which stretches each map to [0, 1]
-    maps[1] = maps[1] - np.uint8(1)  # not all end at the same value
-    assert said_of(maps, drawn) == said_of(maps[:1], drawn[:1]) == []
+    assert said_of(maps[:2], drawn[:2]) == ([line] if top == 100 else [])  # 10 may be by chance
+    assert said_of(maps[:1], drawn[:1]) == []
+    for other in (maps[1] - np.uint8(1), maps[1] + np.uint8(100)):  # one of five on another scale
+        said = said_of([maps[0], other, *maps[2:]], drawn)
+        words = "100 of 255 is the largest value of 4 of 5 maps [i0, i2, i3 and 1 more] (percent?"
+        assert [line[: len(words)] for line in said] == [words] * (top == 100)
 
 
 @pytest.mark.parametrize("metric", ["pixel", "aiu", "calibration"])
