@@ -477,7 +477,7 @@ def evidence_of(
             else:
                 values |= Values.STRONG
                 has_scale = has_thresholds and not protocol.normalise and soft.dtype == np.uint8
-                strongest = 100.0 if has_scale and soft.max() == 100 else 0.0
+                strongest = 100.0 if has_scale and soft.max(initial=0) == 100 else 0.0
         # Classes are only bright or dark if they are a mask
         if is_soft or (pred.kind == "classes" and "mask" in gt.parts):
             values |= Look(pred, gt, protocol).polarity()
