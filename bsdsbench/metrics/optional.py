@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike
 from bsdsbench.errors import Fix, InputWarning
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.pixel_steps import OverlaySteps
-from bsdsbench.protocol.fields import listed_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
-
-if typing.TYPE_CHECKING:
-    from bsdsbench.metrics.base import Metric
 
 OptIn = TypeVar("OptIn", contravariant=True)  # the class of a metric's options
 Arrays = Mapping[str, ArrayLike]  # the counts of an image: name -> array
@@ -113,12 +109,6 @@ class Diagnosed(typing.Protocol[OptIn]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> Symptoms:
         """Yield (code, problem, fix) for each likely mistake."""
-
-
-def void_values(metrics: Iterable[Metric[Any]], protocol: Protocol) -> tuple[float, ...]:
-    """Return the values of void pixels of the ground truth, which its label maps keep."""
-    options = [(m.void_option, m.options_of(protocol)) for m in metrics if m.void_option]
-    return tuple(value for name, opt in options for value in listed_values(getattr(opt, name)))
 
 
 def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:

@@ -379,3 +379,11 @@ def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str
     for metric in map(get, metrics):
         unused -= {metric.name, *metric.used(metric.options_of(protocol))}
     return frozenset(unused)
+
+
+def void_labels(metrics: Iterable[Metric[Any]], protocol: Protocol) -> tuple[float, ...]:
+    """Return the values of void pixels of the ground truth, which its label maps keep."""
+    from bsdsbench.protocol.fields import listed_values
+
+    options = [(m.void_option, m.options_of(protocol)) for m in metrics if m.void_option]
+    return tuple(value for name, opt in options for value in listed_values(getattr(opt, name)))

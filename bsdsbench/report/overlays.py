@@ -21,7 +21,7 @@ from bsdsbench.errors import DataError, with_file_of_side
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.loaders.formats.official_txt import safe_name
-from bsdsbench.metrics import optional, registry
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.metrics.optional import DrawsPixels
@@ -105,7 +105,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
 def void_values(run: Evaluation) -> tuple[float, ...]:
     """Return the ground-truth labels of void pixels, which the run's `drawn_metric` ignores."""
     metric = drawn_metric(run)
-    return () if metric is None else optional.void_values([metric], run.protocol)
+    return () if metric is None else registry.void_labels([metric], run.protocol)
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:

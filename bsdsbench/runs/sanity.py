@@ -28,7 +28,7 @@ from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom, void_values
+from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     CLEARLY_BETTER,
@@ -181,7 +181,7 @@ def first_look(
         fix = Setting("invert", not protocol.invert)
         return [*warnings, _warning(DARKER, dark, n_checked, fix)]
     thumbnails = [look.areas for look, _ in examined if look.areas]
-    void = void_values(metrics, protocol)
+    void = registry.void_labels(metrics, protocol)
     mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, void)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and protocol.thin and not protocol.nms:
@@ -226,7 +226,7 @@ class FirstLooks:
         self.n_seen += 1
         if self.n_seen > LOOKS and truth and truth not in self.plain_truths:
             look = read_again()
-        void = void_values(self.plan.metric_groups[0].metrics, self.plan.protocol)
+        void = registry.void_labels(self.plan.metric_groups[0].metrics, self.plan.protocol)
         if look is not None and _shows_something(look.gt, void):
             self.shown.append(look)
         elif look is not None:
