@@ -271,7 +271,7 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
 
     255 or 65535 is probably void if the others are 1, 2, .., n, also with gaps, as in a crop. In
     Cityscapes maps, a car is 26001 (id x 1000 + number), but cars not told apart are 26, and the
-    road is 7.
+    road is 7. In KITTI, a car is 6657 (id x 256 + number), and the road 1792 (7 x 256).
 
     numbers: the distinct numbers above 0 of the annotated map of an image, ascending.
     ignored: the values that are void already. ignore_option: the name of the option for these.
@@ -289,6 +289,10 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
     ids, objects = numbers[numbers < 1000], numbers[numbers >= 1000]
     if ids.size and objects.size and ids[-1] < 34 and (objects // 24000 == 1).all():
         problem = "numbers below 1000 are classes without instances (Cityscapes)"
+        yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
+    within_class = numbers % 256  # consecutive numbers soon exceed 128 here
+    if numbers[0] >= 256 and np.sum(within_class == 0) > 1 and 0 < within_class.max() < 128:
+        problem = "multiples of 256 may be classes without instances (KITTI)"
         yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
 
 

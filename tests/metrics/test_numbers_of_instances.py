@@ -107,6 +107,19 @@ def test_classes_beside_instances_of_cityscapes_are_said(metric, numbers, is_sai
 
 
 @pytest.mark.parametrize("metric", OPTIONS)
+@pytest.mark.parametrize(
+    ("numbers", "is_said"),
+    [((1792, 2816, 6657), True), ((1792, 6657, 6658), False), ((1, 512, 6656), False),
+     ((256, 400, 512), False), ((256, 512, 768), False)],
+)  # fmt: skip
+def test_classes_beside_instances_of_kitti_are_said(metric, numbers, is_said, recwarn):
+    gt = np.repeat(np.int32([0, *numbers]), 6).reshape(4, 6)
+    scores(metric, gt, gt)
+    words = "multiples of 256 may be classes without instances (KITTI), but count as objects"
+    assert [words in str(w.message) for w in recwarn] == [True] * is_said
+
+
+@pytest.mark.parametrize("metric", OPTIONS)
 @pytest.mark.parametrize("side", ["prediction", "ground truth"])
 def test_objects_from_0_on_a_ground_of_minus_1_are_said(metric, side, recwarn):
     numbers = np.repeat([0, 1, 0, 2, 0], 6).reshape(5, 6)

@@ -225,3 +225,15 @@ def test_large_objects_as_truth_of_pixels_are_not_inverted_truth():
     maps = [0.6 * mask + 0.2 * k for k, mask in enumerate(drawn)]
     assert said_of(maps, drawn) == []
     assert "are darker on the ground truth" in said_of(maps, drawn, invert=True)[0]
+
+
+@pytest.mark.parametrize(("shape", "is_said"), [((2, 2), False), ((3, 3), True)])
+def test_cells_without_numbers_as_regions_of_the_truth_are_said(shape, is_said, recwarn):
+    """Two regions, of one label in several pieces; a mask of cells has many."""
+    cell = np.pad(np.ones((18, 18), int), 1)
+    mask = np.tile(cell, shape)
+    protocol = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
+    items = [(k, bb.Prediction(k, segs=(mask + 1,)), mask) for k in "ab"]
+    bb.evaluate_items(items, protocol, metrics="region", workers=1)
+    words = "a map of the truth has two labels in many pieces: cells without numbers? in 2 of 2"
+    assert [words in str(w.message) for w in recwarn] == [True] * is_said

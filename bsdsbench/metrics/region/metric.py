@@ -216,10 +216,21 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield (code, problem, fix) if each predicted map has two labels, one of thin lines.
+        """Yield (code, problem, fix) if maps have two labels, and probably show no regions.
 
-        Such maps are probably thinned boundary maps, given by mistake as maps of regions.
+        One is of thin lines in each predicted map: thinned boundary maps, given by mistake. Or the
+        two lie in more than six large pieces in a map of the truth: a mask of cells or membranes.
         """
+        from bsdsbench.metrics.label_maps import number_pieces
+
+        fix = "write a map with a number for each region, such as skimage.measure.label"
+        for labels in gt.segmentations:
+            areas = np.bincount(number_pieces(labels, neighbours=8).ravel())
+            n_large = np.count_nonzero(areas >= max(25, labels.size // 1000))
+            if n_large > 6 and np.unique(labels).size == 2:
+                problem = "a map of the truth has two labels in many pieces"
+                yield "lines", f"{problem}: cells without numbers?", fix
+                break
         maps = pred.parts.get("segs", ())
         for labels in maps:
             on = labels == labels.max(initial=0)  # the boundaries, 1 or 255, if it is such a map
@@ -228,7 +239,6 @@ class RegionMetric(Metric[None]):
             if has_squares or np.unique(labels).size != 2:
                 return  # at least one map is not of thin lines
         if len(maps):
-            fix = "write a map with a number for each region, such as skimage.measure.label"
             yield "lines", "a label map has two labels, of which one is thin lines", fix
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
