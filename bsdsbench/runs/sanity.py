@@ -23,7 +23,7 @@ from bsdsbench.errors import (
     describe_unexpected,
     warn,
 )
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
@@ -276,7 +276,11 @@ def describe_bug(error: Exception, plan: Plan) -> str:
 
 
 def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
-    """Yield a warning if all maps of a form use a small part of its values (_SMALL_SCALES)."""
+    """Yield a warning if all maps of a form use a small part of its values (_SMALL_SCALES).
+
+    Also if those of all maps are between the least and the largest softmax of two probabilities,
+    which is a sigmoid: 1 / (1 + e) and e / (1 + e), 0.27 and 0.73.
+    """
     for form, (maxima, white, scale) in _SMALL_SCALES.items():
         tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
         is_end = form == "soft16" or (len({*tops}) == 1 and (len(tops) > 2 or tops == [100, 100]))
@@ -284,6 +288,11 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
             has = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
             normalise = Setting("normalise", True, "divides each map by its maximum")
             yield InputWarning(has, fix=normalise)
+    softs = [look.pred.soft for look in looks if look.pred.kind == "soft" and look.pred.soft.size]
+    ends = [unit(np.array([soft.min(), soft.max()])) for soft in softs]
+    if ends and all(0.265 < low < high < 0.735 for low, high in ends):  # 8 bit round 0.269 down
+        has = "all values of the checked maps are within 0.27 .. 0.73 (sigmoid or softmax twice?)"
+        yield InputWarning(has, fix="evaluate the map before the second")
 
 
 def _examine_until_sound(

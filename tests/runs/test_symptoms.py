@@ -237,3 +237,16 @@ def test_cells_without_numbers_as_regions_of_the_truth_are_said(shape, is_said, 
     bb.evaluate_items(items, protocol, metrics="region", workers=1)
     words = "a map of the truth has two labels in many pieces: cells without numbers? in 2 of 2"
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_said"),
+    [(0, 1, True), (-1, 1, True), (-2, 1, False), (-1, 2, False), (0, 0, False)],
+)
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4"])
+def test_a_second_sigmoid_is_said(low, high, is_said, dtype):
+    drawn = [mask for _, mask in masks()]
+    maps = [1 / (1 + np.exp(-np.where(mask, float(high), low))) for mask in drawn]
+    stored = [(soft * WHITES.get(dtype, 1)).astype(dtype) for soft in maps]
+    lines = [line for line in said_of(stored, drawn) if "sigmoid or softmax twice?" in line]
+    assert len(lines) == is_said
