@@ -562,8 +562,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
         - "inverse": the log depths of the two maps have a correlation below -0.3
         - "scale": the median ratio of predicted to ground-truth depth is above 20 or below 1/20
-        - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
-          stretched to its own range, which changes the ratios of depths
+        - "stretched": the prediction was probably stretched to its own range, from 0 to 1 or white
 
         The last three need a ground-truth depth map; "scale" is not reported beside "inverse".
         """
@@ -572,8 +571,9 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         if is_unknown.mean() > _UNKNOWN_SHARE:
             problem = "over 1 % of the predicted depths are 0, negative or not finite"
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
-        is_known = maps.valid & ~is_unknown
-        if maps.gt is None or not is_known.any():
+        if maps.gt is None:
+            return
+        if not (is_known := maps.valid & ~is_unknown & np.isfinite(maps.gt)).any():
             return
         values = pred.depth  # as stored: the whole image, before any conversion
         is_stretched = values.min() == 0 and values.max() in (1, 255, 65535)

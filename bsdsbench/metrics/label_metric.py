@@ -240,7 +240,7 @@ class LabelMetric(Metric[MapOptions]):
         if opt.unit != "class" and not (opt.components or opt.divisor):
             numbers = np.unique(overlaps.gt[overlaps.gt > 0])  # of the truth's objects, ascending
             yield from _number_symptoms(numbers, opt.ignored, f"{self.name}.ignore")
-            yield from _background_symptoms(known_pred, known_gt, pixels)
+            yield from _background_symptoms(known_pred, known_gt, pixels, gt_map)
             if opt.unit == "instance":
                 yield from _piece_symptoms(pred_map, known_pred, PRED_SIDE)
                 yield from _piece_symptoms(gt_map, known_gt, GT_SIDE)
@@ -326,12 +326,14 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
             yield "resized", problem, "resize to the nearest number, and save as PNG"
 
 
-def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
+def _background_symptoms(pred: I8, gt: I8, pixels: I8, gt_map: Map) -> Symptoms:
     """Yield (code, problem, fix) if a map of instances has a background other than 0.
 
     pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
         Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
+    gt_map (H, W): the annotated map. A background touches all its sides; the largest of a few
+        cells, which together fill an image, seldom does.
 
     A map may mark background by -1, and number objects from 0, so that object 0 is lost. Or one map
     may number the background like an object, and the other one not, or both may.
@@ -349,6 +351,10 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
         yield "background", "the largest object is the prediction's background", fix
     are_all_objects = np.unique(gt).size > 1 and np.minimum(pred, gt).min() > 0
     if are_all_objects and 2 * pixels.max() > pixels.sum():  # the largest pair fills most
+        is_largest = gt_map == gt[pixels.argmax()]
+        sides = is_largest[0], is_largest[-1], is_largest[:, 0], is_largest[:, -1]
+        if not all(map(np.any, sides)):
+            return
         yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 

@@ -329,7 +329,8 @@ class Page:
             verdict, intervals = verdict_lines(comparison), score_cells(comparison)
             tables = {table.key: table for table in comparison.tables()}
         except DataError as error:
-            self.notes.append(f"no comparison: {error.problems[0]}")
+            line = error.problems[0].line(lambda setting: setting.name)  # in the page and elsewhere
+            self.notes.append(f"no comparison: {line}")
             return _ComparedContent([], {}, {})
         return _ComparedContent(verdict, intervals, tables)
 

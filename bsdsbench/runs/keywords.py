@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.errors import DataError, InputWarning, Problem, warn
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
@@ -42,7 +42,8 @@ StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
 MAX_WORKERS = 4096
-_WIDE = 0.1  # a larger max_dist is probably a percentage; the largest of a preset is 0.02
+# A larger max_dist is probably a percentage, and takes long; the largest of a preset is 0.02
+_WIDE = 0.1
 _EXECUTORS = re.compile(r"thread|process|auto|(dask|tcp|tls)://[^/\s]+:[0-9]{1,5}/?")
 
 
@@ -442,8 +443,8 @@ def make_plan(
     - `classes` becomes an option of every metric in the protocol, beside their other options.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
-    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid. Warns if a
-    max_dist seems to be a percentage, or a max_dist_px a fraction.
+    forbids a keyword, or if a max_dist seems to be a percentage, or pixels. Raises ProtocolError if
+    the protocol is unknown or invalid. Warns if a max_dist_px seems to be a fraction.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -476,8 +477,9 @@ def make_plan(
     largest = max(resolved.tolerances)  # fractions of the image diagonal, unless in pixels
     is_used = "max_dist" not in plan.unused  # a metric of the run depends on it
     if resolved.max_dist_px is None and largest > _WIDE and is_used:
-        meant = f"{largest / 100:.6g} if {largest:g} % is meant"
-        warn(InputWarning(f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected {meant}"))
+        has = f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected at most {_WIDE:g}"
+        share = Setting("max_dist", float(f"{largest / 100:.6g}"), f"for {largest:g} %")
+        raise DataError(has, fix=(share, Setting("max_dist_px", ..., "for a distance in pixels")))
     if resolved.max_dist_px is not None and 0 < largest < 1 and is_used:
         has = f"max_dist_px {largest:g}: below one pixel, so that only equal pixels match"
         warn(InputWarning(has, fix="max_dist is a fraction of the diagonal"))

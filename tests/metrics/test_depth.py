@@ -206,3 +206,11 @@ def test_what_the_truth_lacks_is_said():
         (depth, {"crop": (0, 5, 0, 5)}, "4 x 5, expected the crop"),
     ):
         refused(f"^a: {words}", scored, depth, gt, at)
+
+
+def test_infinite_depths_of_a_truth_that_all_counts_warn_of_nothing():
+    gt = np.full((9, 9), 2.0)
+    gt[:, 5:], gt[1, 1] = 4, np.inf
+    pred, truth = bb.Prediction("a", depth=np.full((9, 9), 3.0)), bb.GroundTruth("a", depth=gt)
+    metric, protocol = registry.get("depth"), bb.Protocol.preset("ibims1")
+    assert [*metric.symptoms(pred, truth, protocol, metric.options_of(protocol))] == []

@@ -289,9 +289,10 @@ def test_an_inverted_mask_of_one_object_is_warned_of(tmp_path, recwarn):
 
 
 def test_a_background_that_both_sides_number_is_warned_of(tmp_path, recwarn):
-    """As where 1 was added to both; tiles of equal size (superpixels) have no background."""
+    """As where 1 was added to both; cells that fill the image have no background."""
     cells, tiles = nuclei(4, True), np.kron(np.uint8([[1, 2], [3, 4]]), np.ones((32, 32), np.uint8))
-    for labels, is_said in ((cells + 1, True), (cells, False), (tiles, False)):
+    uneven = np.where(np.arange(64) < 24, tiles, 4)  # number 4 fills most, but not to the left
+    for labels, is_said in ((cells + 1, True), (cells, False), (tiles, False), (uneven, False)):
         write(tmp_path / "p", a=labels.astype(np.uint8))
         write(tmp_path / "g", a=labels.astype(np.uint8))
         scored(tmp_path, "instances")

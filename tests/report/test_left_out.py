@@ -127,3 +127,11 @@ def test_folders_of_other_subsets_by_the_command(folders, names, tmp_path):
     listed = call("worst", *outs, "--overlays")
     assert all((out / "overlays" / "b_best.png").exists() for out in outs)
     assert "overlays/b_best.png" in listed
+
+
+def test_why_nothing_is_compared_is_said_in_python_and_on_the_command_line(whole, tmp_path):
+    """`force` is the keyword, and --force the option."""
+    wide = replace(whole[1], protocol=whole[1].protocol.replace(max_dist=0.02))
+    notes = write_report([whole[0], wide], tmp_path / "r.html", n_boot=10)
+    (line,) = [note for note in notes if note.startswith("no comparison: a, b: protocols differ")]
+    assert line.endswith("(force compares them all the same)")

@@ -111,9 +111,10 @@ def test_shards_of_two_folders_of_predictions_are_said(tiny, tmp_path):
     bb.merge(parts)  # one folder, written in two ways
 
 
-def test_a_tolerance_in_percent_is_said(tiny):
-    with pytest.warns(InputWarning, match="0.75: 75% of the diagonal, expected 0.0075 if"):
-        counted(*tiny, TEN.replace(max_dist=0.75))
+def test_a_tolerance_in_percent_is_refused(tiny):
+    words = r"0.75: 75% .*expected at most 0.1 \(max_dist=0.0075 for 0.75 %; max_dist_px=... for a"
+    refused(words, counted, *tiny, TEN.replace(max_dist=0.75))
+    assert counted(*tiny, TEN.replace(max_dist=0.75), metrics="pixel").records  # not used
 
 
 def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
