@@ -14,7 +14,7 @@ from bsdsbench.arguments import F8, I8, given_level, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import frames_note, group_columns, image_clusters
 from bsdsbench.scores.counts import (
     MATCHED_GT,
@@ -122,22 +122,6 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
     return increased
 
 
-def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a callback that adds up the samples done and reports the sum to `progress`.
-
-    The callback takes the number of samples in a finished block.
-    """
-    n_done = 0
-
-    def count_samples(n_samples: int) -> None:
-        nonlocal n_done
-        n_done += n_samples
-        if progress:
-            progress(min(n_done, total), total, "")
-
-    return count_samples
-
-
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
 ) -> list[dict[str, F8]]:
@@ -231,7 +215,7 @@ def blocks(count: int, n_images: int) -> list[range]:
     return [range(first, min(first + length, count)) for first in range(0, count, length)]
 
 
-def _bootstrap_weights(
+def bootstrap_weights(
     n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
@@ -271,36 +255,6 @@ def _bootstrap_weights(
             yield pending.popleft().result()
     finally:  # also if the caller drops this generator: the thread then stops after its block
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-class SampledRun(NamedTuple):
-    """A run with its scores on all images and in bootstrap samples, by name ("boundary.ods")."""
-
-    run: Evaluation
-    weighted: WeightedRun
-    values: dict[str, float]  # the score on all images
-    in_samples: dict[str, F8]  # (B,): the score in each bootstrap sample
-
-    @property
-    def name(self) -> str:
-        """Return the name of the run."""
-        return self.run.name
-
-
-def sample_runs(
-    runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling, report: ReportSamples
-) -> list[SampledRun]:
-    """Score runs of the same images on all images and on bootstrap samples.
-
-    Every run is scored on the same samples, so that differences between runs are paired. `report`
-    is a progress callback, called for each run and block with the number of samples in the block.
-    """
-    n_images = len(runs[0].records)
-    weights = _bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
-    weighted_runs = [WeightedRun(run, metrics) for run in runs]
-    scores_on_all = [weighted.overall_scores() for weighted in weighted_runs]
-    scores_in_samples = scores_of(weighted_runs, weights, report)
-    return list(map(SampledRun, runs, weighted_runs, scores_on_all, scores_in_samples))
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:

@@ -10,18 +10,19 @@ The pigeonhole bootstrap, Ann. Appl. Stat. 2007). For a single run, only images 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from math import isnan, nan
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.comparison import bootstrap, significance
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling, WeightedRun
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun
 from bsdsbench.comparison.comparable import (
     comparable,
     refuse_equal_names,
@@ -29,15 +30,17 @@ from bsdsbench.comparison.comparable import (
     unequal_coverage,
 )
 from bsdsbench.comparison.comparison import (
+    ComparedScores,
     Comparison,
     ImageEffect,
     ImagePairs,
     Interval,
     ScoreDifference,
     holm_by_score,
+    shared_fields,
 )
 from bsdsbench.comparison.method import ScoresOfRuns
-from bsdsbench.comparison.ranks import Ranks, ranks_of
+from bsdsbench.comparison.ranks import ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
@@ -123,77 +126,96 @@ def compare(
     evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     run_names = tuple(run.name for run in evaluations)
     refuse_equal_names("runs", run_names)
-    # The settings with what is drawn: images or, if `cluster` is a column, its groups of images
-    sampling = settings.for_images_of(evaluations, cluster)
-    metrics = shared_metrics(evaluations)
     pairs = list(combinations(evaluations, 2))
     permuted_pairs = pairs if test == "permutation" else []
-    # Each run is scored on all samples, and a permutation test scores both runs of each pair
+    # A permutation test scores both runs of each pair once more
     n_passes = len(evaluations) + 2 * len(permuted_pairs)
-    report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
-    sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
-    n_runs = dict.fromkeys(run_names, 1)  # each run is compared as a method of a single run
-    compared = compare_sampled(sampled, n_runs, metrics, sampling)
-    scores = compared.shared_fields["scores"]
+    sampled = SampledRuns(evaluations, settings, cluster, progress, n_passes)
+    sampling, metrics = sampled.sampling, sampled.metrics
     permutation_p = {
-        (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
+        (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, sampled.report)
         for a, b in permuted_pairs
     }
-    differences = _test_differences(compared.differences, permutation_p, sampled, metrics)
-    return Comparison(
-        intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
-        differences=tuple(differences),
-        # For each score, the letters of each run. Runs that share one do not differ significantly
-        letters=_assign_letters(scores, sampled, differences, sampling.level),
-        images=_compare_images(metrics, sampled, sampling),
-        test=test,
-        notes=(*notes, *sampling.notes(evaluations[0]), *_least_p_note(sampling, len(pairs))),
-        # For each AP, a note if the precision-recall curve of a run starts above recall 0
-        late_starts=_late_starts(evaluations, metrics, scores),
-        signatures=tuple(str(run.signature) for run in evaluations),
+    # Each run is compared as a method of a single run
+    compared = compare_sampled(sampled, dict.fromkeys(run_names, 1), permutation_p=permutation_p)
+    differences = _mark_solver(compared.differences, sampled)
+    notes += sampling.notes(evaluations[0])
+    least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
+    if pairs and least_p >= 1 - level:  # too few images or samples for the smallest p-value
+        drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
+        least = f"with {drawn} and {len(pairs)} pair(s) of runs, p is at least {least_p:.3f}"
+        notes.append(f"nothing can be significant here: {least}")
+    # AP counts the part below the first recall as 0: it is too small if a curve starts well above
+    late_starts = {metric: late_starts_note(evaluations, metric) for metric in metrics}
+    note_of_score = {s: late_starts[s.partition(".")[0]] for s in compared.scores if is_ap(s)}
+    fields = shared_fields(compared) | {
+        "intervals": tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
+        "differences": differences,
+        "notes": tuple(notes),
         # The scores in tables: by default those that the metrics of the first run show
-        shown=tuple(default_scores(evaluations[0], scores, parts=True)),
+        "shown": tuple(default_scores(evaluations[0], compared.scores, parts=True)),
+        "left_out": {run.name: run.left_out for run in evaluations if run.left_out},
+    }
+    return Comparison(
+        **fields,
+        letters=_assign_letters(compared, differences),
+        images=_compare_images(sampled),
+        test=test,
+        late_starts={score: note for score, note in note_of_score.items() if note},
+        signatures=tuple(str(run.signature) for run in evaluations),
         # For each mean over different numbers of values in the runs, a text with these numbers
-        coverage=unequal_coverage([run.weighted for run in sampled], run_names, scores),
-        left_out={run.name: run.left_out for run in evaluations if run.left_out},
-        **compared.shared_fields,
+        coverage=unequal_coverage(sampled.weighted, run_names, compared.scores),
     )
 
 
-def _least_p_note(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if even the smallest p-value of few images or samples is not significant."""
-    least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
-    if not n_pairs or least_p < 1 - sampling.level:
-        return []
-    drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
-    least = f"with {drawn} and {n_pairs} pair(s) of runs, p is at least {least_p:.3f}"
-    return [f"nothing can be significant here: {least}"]
+class SampledRuns:
+    """R runs of the same images, with their scores on all images and in B bootstrap samples.
 
+    Every run is scored on the same samples, so that differences between runs are paired.
 
-def _late_starts(
-    runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
-) -> dict[str, str]:
-    """Return notes on the runs whose precision-recall curve starts well above recall 0.
-
-    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
-    Returns a dict from the name of each AP of such a metric, such as "boundary.ap", to the note.
+    runs, metrics : the runs, and the names of the metrics that all of them have
+    sampling : the settings, which say what is drawn: images or, for a `cluster`, groups of images
+    weighted : for each run, its counts, which can be scored with any weights of the images
+    values : for each run, its scores on all images, by name ("boundary.ods")
+    in_samples : for each run, score -> (B,), the score in each sample
     """
-    notes = {metric: late_starts_note(runs, metric) for metric in metrics}  # "": none starts late
-    note_of_score = {score: notes[score.partition(".")[0]] for score in scores if is_ap(score)}
-    return {score: note for score, note in note_of_score.items() if note}
+
+    def __init__(
+        self,
+        runs: Sequence[Evaluation],
+        settings: Sampling,
+        cluster: str | None,
+        progress: Progress | None,
+        n_passes: int,
+    ) -> None:
+        """Draw the samples, and score the runs on them.
+
+        `progress` is called with the samples done and their number in all `n_passes` passes over
+        the samples: one for each run here, and those of the caller, which then calls `report`.
+        Raises DataError if no metric is in all runs, or as `Sampling.for_images_of`.
+        """
+        self.runs = runs
+        self.sampling = settings.for_images_of(runs, cluster)
+        self.metrics = shared_metrics(runs)
+        self._progress, self._n_done, self._n_total = progress, 0, n_passes * settings.n_boot
+        weights = bootstrap.bootstrap_weights(
+            len(runs[0].records), settings.n_boot, settings.seed, self.sampling.clusters
+        )
+        self.weighted = [WeightedRun(run, self.metrics) for run in runs]
+        self.values = [weighted.overall_scores() for weighted in self.weighted]
+        self.in_samples = bootstrap.scores_of(self.weighted, weights, self.report)
+
+    def report(self, n_samples: int) -> None:
+        """Add to the samples done those of a finished block, and call `progress`."""
+        self._n_done += n_samples
+        if self._progress:
+            self._progress(min(self._n_done, self._n_total), self._n_total, "")
 
 
-def _test_differences(
-    differences: Iterable[ScoreDifference],
-    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
-    runs: Sequence[SampledRun],
-    metrics: Sequence[str],
-) -> list[ScoreDifference]:
-    """Return the differences with Holm-corrected p-values and the mark of the official solver.
-
-    `permutation_p` has the p-values of a permutation test by pair and score, which replace those of
-    the bootstrap; it is empty if the bootstrap is the test. Holm's method corrects the p-values of
-    one score for all pairs (and, for scores of classes and other parts, all parts) together.
+def _mark_solver(
+    differences: Sequence[ScoreDifference], sampled: SampledRuns
+) -> tuple[ScoreDifference, ...]:
+    """Return the differences with the mark of the official solver.
 
     The official benchmark matches predicted to ground-truth pixels with a randomised solver that is
     not optimal: in each edge map it leaves about PAIRS_LOST = 4 pairs of pixels unmatched that an
@@ -204,53 +226,47 @@ def _test_differences(
     """
     # Run -> score -> absolute change by the missed pairs. Only of runs that this solver matched
     changes: dict[str, dict[str, float]] = {}
-    for sampled in runs:
-        if sampled.run.by_official_solver:
-            with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
-            values = sampled.values.items()
-            changes[sampled.name] = {s: abs(with_pairs[s] - value) for s, value in values}
-    tested = []
+    for run, values in zip(sampled.runs, sampled.values, strict=True):
+        if run.by_official_solver:
+            with_pairs = WeightedRun(run, sampled.metrics, more_pairs=PAIRS_LOST).overall_scores()
+            changes[run.name] = {s: abs(with_pairs[s] - value) for s, value in values.items()}
+    marked = []
     for d in differences:
-        p = d.p
-        if permutation_p and not isnan(d.value):
-            p = permutation_p[d.a, d.b][d.score]
         if d.a in changes and d.b in changes:
             change = SOLVER_MOVES
         else:  # 0 if it matched neither run
             changes_of_one = changes.get(d.a) or changes.get(d.b) or {}
             change = changes_of_one.get(d.score, 0.0)
-        tested.append(replace(d, p=p, solver=abs(d.value) < change, solver_moves=change))
-    return holm_by_score(tested)
+        marked.append(replace(d, solver=abs(d.value) < change, solver_moves=change))
+    return tuple(marked)
 
 
 def _assign_letters(
-    scores: Sequence[str],
-    runs: Sequence[SampledRun],
-    differences: Sequence[ScoreDifference],
-    level: float,
+    compared: ComparedScores, differences: Sequence[ScoreDifference]
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
-    If A, B and C have the letters "a", "ab" and "b", only A and C differ. `differences` are those
-    of all scores. Returns a dict from score to the letters of each run, in the order of `runs`. The
-    best run has the letter "a". A run without any p-value, as of an undefined score, gets "".
+    If A, B and C have the letters "a", "ab" and "b", only A and C differ. Returns a dict from score
+    to the letters of each run, in the order of `compared.names`. The best run has the letter "a". A
+    run without any p-value, as of an undefined score, gets "".
+
+    differences : those of all scores, with the mark of the official solver
     """
     letters = {}
-    for score in scores:
-        tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
+    for score in compared.scores:
+        tested = [d for d in differences if d.score == score and not isnan(d.p)]
         tested_names = {d.a for d in tested} | {d.b for d in tested}
-        value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
+        of_score = [i for i in compared.intervals if i.score == score]
+        value_of = {i.run: i.value for i in of_score if i.run in tested_names}
         # The highest value first, unless lower values are better
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
-        different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
+        different = {frozenset((d.a, d.b)) for d in tested if d.significant(compared.level)}
         letters_of_run = significance.letters(best_first, different)  # Piepho's letter display
-        letters[score] = tuple(letters_of_run.get(run.name, "") for run in runs)
+        letters[score] = tuple(letters_of_run.get(name, "") for name in compared.names)
     return letters
 
 
-def _compare_images(
-    metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
-) -> tuple[ImagePairs, ...]:
+def _compare_images(sampled: SampledRuns) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, by each metric's first per-image score.
 
     Each image also has an influence: how much the difference between the runs in the metric's first
@@ -258,28 +274,30 @@ def _compare_images(
     out. It is 0 if no images would remain. Images whose score is undefined in a run are left out.
     Returns the comparisons by metric and, for each metric, by pair of runs.
     """
+    runs = sampled.runs
     # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image
-    units = sampling.unit_of_images(len(runs[0].run.records))
-    # Run -> score -> (number of units,): the score on all images but those of unit u
-    scores_without: dict[str, dict[str, F8]] = {}
-    if sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
-        counts = [run.weighted for run in runs]  # can be scored with any weights of the images
-        scores = bootstrap.scores_of(counts, bootstrap.jackknife_weights(units))  # row u: without u
-        scores_without = dict(zip([run.name for run in runs], scores, strict=True))
+    units = sampled.sampling.unit_of_images(len(runs[0].records))
+    # For each run, score -> (number of units,): the score on all images but those of unit u
+    scores_without: list[dict[str, F8]] = []
+    if sampled.sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
+        weights = bootstrap.jackknife_weights(units)  # row u: without unit u
+        scores_without = bootstrap.scores_of(sampled.weighted, weights)
     compared = []
-    for metric, (a, b) in product(metrics, combinations(runs, 2)):
-        first_score = next(score for score in a.values if score.startswith(f"{metric}."))
+    for metric, (i, k) in product(sampled.metrics, combinations(range(len(runs)), 2)):
+        values_a, values_b = sampled.values[i], sampled.values[k]
+        first_score = next(score for score in values_a if score.startswith(f"{metric}."))
         influence = np.zeros(units.size)  # (N,)
         if scores_without:
-            difference = a.values[first_score] - b.values[first_score]  # a - b, on all images
-            without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
+            difference = values_a[first_score] - values_b[first_score]  # a - b, on all images
+            without = scores_without[i][first_score] - scores_without[k][first_score]
             influence_of_unit = difference - without  # positive if the unit makes a - b larger
             influence = influence_of_unit[units]  # (N,): that of a cluster, for each of its images
         key = registry.get(metric).image_columns[0].key  # of the metric's first per-image score
+        a, b = runs[i], runs[k]
         # The scores of single images: image id -> key of a score -> value
-        scores_a, scores_b = a.run.image_scores(metric), b.run.image_scores(metric)
+        scores_a, scores_b = a.image_scores(metric), b.image_scores(metric)
         effects = []
-        for image_id, image_influence in zip(a.run.image_ids, influence.tolist(), strict=True):
+        for image_id, image_influence in zip(a.image_ids, influence.tolist(), strict=True):
             value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
             if not isnan(value_a - value_b):
                 effect = ImageEffect(image_id, value_a, value_b, value_a - value_b, image_influence)
@@ -288,106 +306,86 @@ def _compare_images(
     return tuple(compared)
 
 
-class SampledMethod(NamedTuple):
-    """A method's R runs, with their scores in B bootstrap samples of images."""
-
-    name: str
-    runs: list[SampledRun]
-    times_drawn: I8  # (R, B): how often each run is in each sample; the same for paired methods
-
-    def on_all_images(self, score: str) -> ScoresOfRuns:
-        """Return the score of each run on all images."""
-        return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
-
-    def in_samples(self, score: str) -> F8:
-        """Return the score of each run in each sample of images, (R, B)."""
-        return np.array([run.in_samples[score] for run in self.runs])
-
-
-class _SharedFields(TypedDict):
-    """The fields of `ComparedScores` that need no more than the sampled scores."""
-
-    names: tuple[str, ...]
-    scores: tuple[str, ...]
-    ranks: dict[str, Ranks]
-    n_images: int
-    n_boot: int
-    seed: int
-    level: float
-    protocol: str
-    reading: str
-    cluster: str
-    n_clusters: int
-
-
-class MethodScores(NamedTuple):
-    """The comparison of methods by each score that all of their runs have."""
-
-    of_runs: dict[tuple[str, str], ScoresOfRuns]  # (method, score) -> the score of each run
-    intervals: list[Interval]  # by score, then by method
-    differences: list[ScoreDifference]  # by score, then by pair; without Holm's correction
-    shared_fields: _SharedFields
-
-
 def compare_sampled(
-    runs: Sequence[SampledRun],
+    sampled: SampledRuns,
     n_runs: Mapping[str, int],
-    metrics: Sequence[str],
-    sampling: Sampling,
     paired: frozenset[tuple[str, str]] = frozenset(),
-) -> MethodScores:
+    permutation_p: Mapping[tuple[str, str], Mapping[str, float]] = MappingProxyType({}),
+) -> ComparedScores:
     """Compare methods by intervals, differences and ranks of each score that all runs have.
 
     The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
-    samples of both images and runs. The p-values are not corrected by Holm's method.
+    samples of both images and runs. Holm's method corrects the p-values of one score for all pairs
+    (and, for scores of classes and other parts, all parts) together. The result has no notes and
+    images left out, and intervals and differences by score.
 
-    runs : all runs of the first method, then all runs of the second, and so on
+    sampled : all runs of the first method, then all runs of the second, and so on
     n_runs : method -> its number of runs, in the same order
     paired : the pairs of methods whose runs have the same seeds
+    permutation_p : for a permutation test, the p-values by pair and score; {} for the bootstrap
     """
-    remaining = iter(runs)  # from which each method takes its own
-    methods: list[SampledMethod] = []
+    sampling = sampled.sampling
+    rows: dict[str, slice] = {}  # method -> the indices of its runs
+    times_drawn: dict[str, I8] = {}  # method -> (R, B): how often each run is in each sample
+    n_before = 0
     for k, (name, n) in enumerate(n_runs.items()):
         # Methods that are paired draw the runs of the same seeds, others independently
-        partner = next((m for m in methods if (m.name, name) in paired), None)
-        times_drawn = _draw_runs(n, sampling, k) if partner is None else partner.times_drawn
-        methods.append(SampledMethod(name, list(islice(remaining, n)), times_drawn))
+        partners = [other for other in rows if (other, name) in paired]
+        times_drawn[name] = times_drawn[partners[0]] if partners else _draw_runs(n, sampling, k)
+        rows[name] = slice(n_before, n_before + n)
+        n_before += n
     # Scores that all runs have: error classes, for example, have some only where they were counted
-    scores = tuple(shared_names(run.values for run in runs))
-    of_runs, intervals, differences = {}, [], []
-    ranks: dict[str, Ranks] = {}
+    scores = tuple(shared_names(sampled.values))
+    intervals, differences, ranks = [], [], {}
     for score in scores:
-        means: dict[str, float] = {}  # method -> its mean over runs on all images
-        draws: dict[str, _Draws] = {}  # method -> this mean in each of the B samples
-        for method in methods:
-            name = method.name
-            of_runs[name, score] = method.on_all_images(score)
-            means[name] = of_runs[name, score].mean
+        values = np.array([values_of_run[score] for values_of_run in sampled.values])
+        in_samples = np.array([samples_of_run[score] for samples_of_run in sampled.in_samples])
+        methods = []
+        for name, runs in rows.items():
+            of_runs, of_samples = values[runs], in_samples[runs]  # (R,) and (R, B)
             # `sampling.n` is the number of images, or of clusters
-            draws[name] = _draw_means(method.in_samples(score), method.times_drawn, sampling.n)
-            low, high = draws[name].interval(sampling.level)
-            intervals.append(Interval(name, score, means[name], low, high))
+            draws = _draw_means(of_samples, times_drawn[name], sampling.n)
+            mean = ScoresOfRuns(tuple(of_runs.tolist())).mean
+            methods.append(_MethodScore(name, of_runs, of_samples, times_drawn[name], mean, draws))
+            intervals.append(Interval(name, score, mean, *draws.interval(sampling.level)))
         for a, b in combinations(methods, 2):
-            is_paired = (a.name, b.name) in paired
-            differences.append(_difference(a, b, score, is_paired, draws, sampling))
-        to_rank = {name: (mean, draws[name].values) for name, mean in means.items()}
-        ranks[score] = ranks_of(score, to_rank, sampling.level)
-    evaluations = [sampled.run for sampled in runs]
-    protocols = [registry.describe(metrics, run.protocol) for run in evaluations]
-    shared_fields = _SharedFields(
+            pair = a.name, b.name
+            d = _difference(a, b, score, pair in paired, sampling)
+            if pair in permutation_p and not isnan(d.value):
+                d = replace(d, p=permutation_p[pair][score])
+            differences.append(d)
+        draws_of_methods = {method.name: (method.mean, method.draws.values) for method in methods}
+        ranks[score] = ranks_of(score, draws_of_methods, sampling.level)
+    protocols = [registry.describe(sampled.metrics, run.protocol) for run in sampled.runs]
+    return ComparedScores(
         names=tuple(n_runs),
         scores=scores,
+        intervals=tuple(intervals),
+        differences=tuple(holm_by_score(differences)),
         ranks=ranks,
-        n_images=len(evaluations[0].records),
+        n_images=len(sampled.runs[0].records),
         n_boot=sampling.n_boot,
         seed=sampling.seed,
         level=sampling.level,
         protocol=" / ".join(dict.fromkeys(protocols)),
-        reading=reading_line(evaluations),  # how the files were interpreted
+        reading=reading_line(sampled.runs),  # how the files were interpreted
+        notes=(),
+        shown=(),
         cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
         n_clusters=sampling.n if sampling.column else 0,
+        left_out={},
     )
-    return MethodScores(of_runs, intervals, differences, shared_fields)
+
+
+class _MethodScore(NamedTuple):
+    """A score of a method's R runs, on all images and in B bootstrap samples."""
+
+    name: str  # of the method
+    of_runs: F8  # (R,): of each run, on all images
+    in_samples: F8  # (R, B): of each run, in each sample of images
+    times_drawn: I8  # (R, B): how often each run is in each sample; the same for paired methods
+    mean: float  # over the runs, on all images
+    draws: _Draws  # this mean in each sample of images and runs
 
 
 class _Draws(NamedTuple):
@@ -451,38 +449,29 @@ def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
 
 
 def _difference(
-    a: SampledMethod,
-    b: SampledMethod,
-    score: str,
-    is_paired: bool,
-    draws_of_means: Mapping[str, _Draws],
-    sampling: Sampling,
+    a: _MethodScore, b: _MethodScore, score: str, is_paired: bool, sampling: Sampling
 ) -> ScoreDifference:
     """Compute the difference a - b of a score between two methods, with its interval and p-value.
 
-    Both come from the bootstrap draws of each method's mean (`draws_of_means`, by method name). If
-    the runs are paired by seed, both runs of a seed are resampled together instead, and p comes
-    from a sign-flip test over the seeds. p is NaN if the difference is NaN, or if a method has
-    fewer than LEAST_RUNS runs, unless both have a single run. It is not corrected by Holm's method.
+    Both come from the bootstrap draws of each method's mean. If the runs are paired by seed, both
+    runs of a seed are resampled together instead, and p comes from a sign-flip test over the seeds.
+    p is NaN if the difference is NaN, or if a method has fewer than LEAST_RUNS runs, unless both
+    have a single run. It is not corrected by Holm's method.
     """
-    values_a, values_b = a.on_all_images(score), b.on_all_images(score)
-    value = values_a.mean - values_b.mean
+    value = a.mean - b.mean
     if is_paired:  # the mean over the R seeds of their differences, each with the same times drawn
-        by_seed = a.in_samples(score) - b.in_samples(score)  # (R, B)
-        draws = _draw_means(by_seed, a.times_drawn, sampling.n)
+        draws = _draw_means(a.in_samples - b.in_samples, a.times_drawn, sampling.n)
     else:  # sample k has the same images in both methods, so their means are subtracted
-        mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
         # Of few images or runs, intervals and p are widened more: the smaller size is safe
-        n_effective = min(mean_a.n_effective, mean_b.n_effective)
-        draws = _Draws(mean_a.values - mean_b.values, n_effective)
-    n_runs = len(a.runs), len(b.runs)
+        n_effective = min(a.draws.n_effective, b.draws.n_effective)
+        draws = _Draws(a.draws.values - b.draws.values, n_effective)
+    n_runs = a.of_runs.size, b.of_runs.size
     # Two single runs differ by the images alone, which the bootstrap of images tests
     has_too_few = min(n_runs) < LEAST_RUNS and n_runs != (1, 1)
     if isnan(value) or has_too_few:
         p = nan
     elif is_paired:
-        differences = np.subtract(values_a.values, values_b.values)
-        p = significance.sign_flip_p(differences, sampling.seed)
+        p = significance.sign_flip_p(a.of_runs - b.of_runs, sampling.seed)
     else:
         p = significance.p_value(draws.values, draws.n_effective)
     # The smallest difference that would be significant with probability 0.8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from math import nan
 from typing import Any, NamedTuple
 
@@ -217,6 +217,11 @@ class ComparedScores(TabularResult):
             if d.score == score and (d.a, d.b) == (b, a):
                 return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
         raise KeyError(f"{a}, {b}, {score}")
+
+
+def shared_fields(compared: ComparedScores) -> dict[str, Any]:
+    """Return the fields of `ComparedScores` as keyword arguments, for one with further fields."""
+    return {field.name: getattr(compared, field.name) for field in fields(ComparedScores)}
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
@@ -147,36 +147,44 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
-    # The columns of scores. A score of all parts, such as the Dice of all classes, has one column
-    columns: dict[str, _ScoreColumn] = {}  # by key
+    # The columns, by key. A score of all parts, such as the Dice of all classes, has one column
+    fields: dict[str, Field] = {}
+    definitions: dict[str, Column] = {}  # how the metric defines the score
+    score_of: dict[tuple[str, str], str] = {}  # (part or "", key of a column) -> name of a score
+    late_starts = []  # (text on curves that start above recall 0, key of the column of their AP)
     for score in scores:
         _, part, definition = parse_score(score)
         if metric:
             field = table_column(definition, digits=3)
         else:  # the heading names the metric, unless the title does
             field = score_field(score, in_title=only_metric != "")
-        column = columns.setdefault(field.key, _ScoreColumn(field, definition, {}))
-        column.score_of_part[part] = score
-    parts = dict.fromkeys(parse_score(score).part for score in scores)  # {"": None} if overall
-    definitions = {key: column.definition for key, column in columns.items()}
+        fields.setdefault(field.key, field)
+        definitions.setdefault(field.key, definition)
+        score_of[part, field.key] = score
+        if text := compared.late_starts.get(score):
+            late_starts.append((f"{text}.", field.key))
     cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
-    for part, run in product(parts, compared.names):
-        row: list[Cell] = [part if label is PART else run for label in labels]
-        values: dict[str, float | None] = {}  # by key; None: undefined, or the part lacks the score
-        for key, column in columns.items():
-            cell = cell_of.get((run, column.score_of_part.get(part, "")))
-            row.append(cell)
-            is_defined = cell is not None and cell.value is not None and not math.isnan(cell.value)
-            values[key] = cell.value if cell and is_defined else None
-        rows.append(row)
+    for part, run in product(dict.fromkeys(part for part, _ in score_of), compared.names):
+        cells = {key: cell_of.get((run, score_of.get((part, key), ""))) for key in fields}
+        # Undefined scores, and those that the part lacks, are absent
+        numbers = {key: cell.value for key, cell in cells.items() if cell is not None}
+        values = {k: v for k, v in numbers.items() if v is not None and not math.isnan(v)}
+        rows.append([*(part if label is PART else run for label in labels), *cells.values()])
         row_notes.append(undefined_notes(definitions, values))
-    notes = _letters_note(compared, scores) + _late_start_notes(compared, columns.values())
+    notes: list[str | Note] = []
+    if len(compared.names) > 1:  # else there are no letters
+        tests = " over the pairs and parts of each score" if metric else ""  # corrected together
+        letters_note = "Runs that share a letter do not differ significantly"
+        notes.append(f"{letters_note} (Holm{tests}, {1 - compared.level:.2g}).")
+    for text, keys in grouped(late_starts).items():
+        # The headings of these columns are printed before the text. Parts share a column
+        notes.append(Note(text, tuple(dict.fromkeys(keys)), names_columns=True))
     return Table(
         f"{metric}-parts" if metric else "scores",
         title,
-        [*labels, *(column.field for column in columns.values())],
+        [*labels, *fields.values()],
         rows,
         notes=[*notes, *_notes_on_scores(compared, scores)],
         row_notes=row_notes,
@@ -184,37 +192,6 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         ranked_within=PART.key if metric else "",  # each part has its own best run
         sentence=latex_caption,
     )
-
-
-class _ScoreColumn(NamedTuple):
-    """A column of a table of scores."""
-
-    field: Field
-    definition: Column  # the metric's definition of the score
-    score_of_part: dict[str, str]  # part (a class, for example; "" if overall) -> name of its score
-
-
-def _letters_note(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return a note on what a shared letter means, unless there is only one run without letters."""
-    if len(compared.names) == 1:
-        return []
-    has_parts = any(parse_score(score).part for score in scores)
-    tests = " over the pairs and parts of each score" if has_parts else ""  # corrected together
-    letters_note = "Runs that share a letter do not differ significantly"
-    return [f"{letters_note} (Holm{tests}, {1 - compared.level:.2g})."]
-
-
-def _late_start_notes(compared: Comparison, columns: Iterable[_ScoreColumn]) -> list[str | Note]:
-    """Return notes on the columns of AP of which the curve of a run starts above recall 0."""
-    texts_and_keys = []  # (text on the curve, key of the column)
-    for column in columns:
-        texts = map(compared.late_starts.get, column.score_of_part.values())
-        texts_and_keys += [(text, column.field.key) for text in texts if text]
-    notes: list[str | Note] = []
-    for text, keys in grouped(texts_and_keys).items():
-        # The headings of these columns are printed before the text. Parts share a column
-        notes.append(Note(f"{text}.", tuple(dict.fromkeys(keys)), names_columns=True))
-    return notes
 
 
 _PAIR_FIELDS = (Field("a", "A"), Field("b", "B"))
@@ -245,13 +222,11 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     return [value, d.p, corrected, d.least]
 
 
-def holm_note(level: float, scores: Sequence[str]) -> str:
-    """Return the note on what "*" marks, and on the tests that Holm's method corrected together.
+def holm_note(level: float, families: str) -> str:
+    """Return the note on what "*" marks, at a confidence level of the intervals.
 
-    `level` is the confidence level. `scores` are those in the table, such as "boundary.ods".
+    `families` names the tests that Holm's method corrected together, such as "pairs and parts".
     """
-    has_parts = any(parse_score(score).part for score in scores)
-    families = "pairs and parts" if has_parts else "pairs"
     correction = f"Holm's correction over the {families} of each score"
     return f"* significant at {1 - level:.2g} after {correction}."
 
@@ -267,7 +242,8 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     # correction, and the smallest difference that this test would detect
     *labels, difference, p, p_holm, least_detectable = difference_fields(compared.percent)
     rows: list[list[Cell]] = []
-    first_notes = [holm_note(compared.level, scores)]  # what "*" marks
+    # What "*" marks
+    first_notes = [holm_note(compared.level, "pairs and parts" if metric else "pairs")]
     if metric:  # a row per score, part, and pair of runs
         labels.append(PART)
         key = f"{metric}-differences"
@@ -284,7 +260,16 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
             score_name = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_name, *difference_cells(d, compared.level)])
         first_score = heading(differences[0].score, in_title=is_metric_named)
-        first_notes += _detectable_note(compared, differences, first_score)
+        # For each pair, the smallest difference that is significant with probability 0.8
+        of_score = [d.least for d in differences if d.score == differences[0].score]
+        if least := sorted(x for x in of_score if not math.isnan(x)):
+            low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
+            span = low if low == high else f"{low} to {high}, by pair,"
+            first_notes.append(
+                f"With these images, a difference in {first_score} of {span} is detected four "
+                f"times out of five (p below {1 - compared.level:.2g} before Holm's correction); "
+                "smaller differences are detected less often."
+            )
     doubts = _doubtful_notes(compared, differences)
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
@@ -296,24 +281,6 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         n_labels=len(labels),
         sentence=f"Differences between methods, with {numbers_note}",
     )
-
-
-def _detectable_note(
-    compared: Comparison, differences: Sequence[ScoreDifference], score_name: str
-) -> list[str]:
-    """Return a note on how small a difference in the first score, `score_name`, is detectable."""
-    # For each pair of runs, the smallest difference that would be significant with probability 0.8
-    of_score = [d.least for d in differences if d.score == differences[0].score]
-    least = sorted(x for x in of_score if not math.isnan(x))
-    if not least:  # undefined for every pair
-        return []
-    low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
-    span = low if low == high else f"{low} to {high}, by pair,"
-    return [
-        f"With these images, a difference in {score_name} of {span} is detected four times out of "
-        f"five (p below {1 - compared.level:.2g} before Holm's correction); smaller differences "
-        "are detected less often."
-    ]
 
 
 def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]) -> list[str]:

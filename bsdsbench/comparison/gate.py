@@ -44,7 +44,7 @@ from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import arrays_of_run, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
-from bsdsbench.text import clip, listed, show
+from bsdsbench.text import clip, listed, shared_names, show
 
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
@@ -273,7 +273,6 @@ def check(
     no score to check, or if the baseline is damaged.
     """
     sampling = check_sampling(n_boot, seed, level)
-    used_sampling = sampling if statistical else None
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     to_check = _scores_to_check(stored, scores)
     # `strict`: images that are not in both runs raise even if they were left out for a reason
@@ -293,13 +292,24 @@ def check(
     of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
     tolerances = {score: by_score.get(score, of_others) for score in to_check}
-    on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
-    checks = [*on_all.checks]
-    notes += on_all.notes
-    if by is not None:  # `notes`: those on all images, which slices do not repeat
-        on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
-        checks += on_slices.checks
-        notes += on_slices.notes
+    pair = _Pair(run, baseline_run, scores_before)
+    checks, new_notes = _check_pair(pair, tolerances, sampling if statistical else None, progress)
+    notes += new_notes
+    if by is not None:
+        column, slices = runs_by_slice([run, baseline_run], by)
+        # Bonferroni: 1 - level, the significance level, is divided by the number of slices
+        of_slice = sampling._replace(level=1 - (1 - level) / len(slices))
+        known_notes = set(notes)  # those on all images are not repeated
+        for name, (run_in_slice, baseline_in_slice) in slices.items():
+            before = score_names.flat_scores(baseline_in_slice)
+            # Scores that are undefined for the baseline, as of a class without an object, are left
+            # out in this slice
+            defined = {score: t for score, t in tolerances.items() if score in before}
+            pair = _Pair(run_in_slice, baseline_in_slice, before)
+            in_slice, new_notes = _check_pair(pair, defined, of_slice if statistical else None)
+            label = f"{column}={name}"
+            checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice]
+            notes += [f"{label}: {note}" for note in new_notes if note not in known_notes]
     # `read_as`: a line on how the files of the run were interpreted
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
@@ -324,30 +334,54 @@ def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
     return to_check
 
 
-def _check_images(
-    run: Evaluation,
-    baseline_run: Evaluation,
-    scores_before: Mapping[str, float],
+class _Pair(NamedTuple):
+    """A run and a baseline run with the same images."""
+
+    run: Evaluation
+    baseline: Evaluation
+    scores_before: Mapping[str, float]  # those of the baseline by name, such as "boundary.ods"
+
+
+class _Checked(NamedTuple):
+    """The checks of the scores of a run, and notes to show to the reader."""
+
+    checks: list[Check]
+    notes: list[str]
+
+
+def _check_pair(
+    pair: _Pair,
     tolerances: Mapping[str, Tolerance],
     sampling: Sampling | None,
     progress: Progress | None = None,
-) -> GateResult:
-    """Check the scores of a run against a baseline run on the same images.
+) -> _Checked:
+    """Check the scores of a run against those of a baseline run.
 
-    scores_before : the baseline's scores by name, such as "boundary.ods"
     tolerances : the tolerance of each score to check
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
     A note lists scores that are means over different numbers of values in the two runs.
     """
-    metrics = [m for m in run.metrics if m in baseline_run.metrics]
+    run, baseline_run, scores_before = pair
+    names, metrics = list(tolerances), shared_names([run.metrics, baseline_run.metrics])
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
-    coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], list(tolerances))
-    notes = coverage_lines(coverage, list(tolerances))
-    tests = _DropTests({}, 0, 0.0, [])  # no test: the tolerance alone decides
+    coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], names)
+    notes = coverage_lines(coverage, names)
+    tests: dict[str, ScoreDifference] = {}  # by score: those with a p-value
+    does_p_decide, alpha = False, 0.0
     if sampling and metrics and tolerances:
-        tests = _test_drops(run, baseline_run, tolerances, sampling, progress)
+        alpha = 1 - sampling.level  # a drop is significant if its corrected p is below
+        tests, test_notes = _test_drops(pair, names, sampling, progress)
+        notes += test_notes
+        least = least_p(len(run.records), sampling.n_boot, len(tests))  # the smallest possible p
+        does_p_decide = least < alpha  # otherwise every score would pass
+        if tests and not does_p_decide:
+            tested = f"with {len(tests)} scores, {len(run.records)} images"
+            drawn = f"and {sampling.n_boot} samples, p is at least {least:.3f}"
+            notes.append(
+                f"no drop can be significant: {tested} {drawn}; only the tolerance decides"
+            )
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -356,8 +390,8 @@ def _check_images(
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)  # "5%" of 0.8 is 0.04
-        test = tests.by_score.get(score)  # None: the tolerance alone decides
-        is_real = test is None or test.p_holm < tests.alpha
+        test = tests.get(score) if does_p_decide else None  # None: the tolerance alone decides
+        is_real = test is None or test.p_holm < alpha
         checked = Check(
             score=score,
             baseline=before,
@@ -367,93 +401,39 @@ def _check_images(
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
             failed=value is None or (drop > allowed_drop and is_real),
-            n_tests=tests.n_tests,
+            n_tests=len(tests),
         )
         checks.append(checked)
-    all_notes = (*notes, *tests.notes, *_notes_on_tolerances(checks))
-    return GateResult(run.name, tuple(checks), all_notes)
+    # Tolerances are in units of the score, which cannot fall by more than its value in the
+    # baseline: no drop exceeds 5, where 5% may be meant. The default TOLERANCE of 0.002 is no
+    # mistake of the user, even if the baseline is 0.001
+    wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
+    if unfailing := [score for score in wide if not score_names.lower_is_better(score)]:
+        expected = "expected a smaller one, or a percentage such as 5%"
+        notes.append(f"tolerance: no drop exceeds that of {listed(unfailing, 5)}, {expected}")
+    return _Checked(checks, notes)
 
 
 class _DropTests(NamedTuple):
-    """The tests of whether the differences of a run from its baseline are significant."""
+    """Tests of whether the differences of a run from its baseline are significant."""
 
-    by_score: dict[str, ScoreDifference]  # those with a p-value; none if none can be significant
-    n_tests: int  # number of scores with a p-value, over which Holm's method corrects
-    alpha: float  # a difference is significant if its corrected p is below
-    notes: list[str]  # on scores of which the tolerance alone decides
+    by_score: dict[str, ScoreDifference]  # those with a p-value, after Holm's correction
+    notes: list[str]
 
 
 def _test_drops(
-    run: Evaluation,
-    baseline_run: Evaluation,
-    scores: Collection[str],
-    sampling: Sampling,
-    progress: Progress | None,
+    pair: _Pair, scores: Collection[str], sampling: Sampling, progress: Progress | None
 ) -> _DropTests:
     """Test the differences of some scores between a run and its baseline by a bootstrap."""
-    alpha, n_images = 1 - sampling.level, len(run.records)
-    pair = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
+    runs = [replace(pair.run, name="now"), pair.baseline]  # `compare` refuses two of one name
     settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
-    compared = compare(pair, **settings, progress=progress)
+    compared = compare(runs, **settings, progress=progress)
     differences = holm_together(d for d in compared.differences if d.score in scores)
-    tests = {test.score: test for test in differences if not math.isnan(test.p)}
     notes = []
     # An equal error rate, for example, cannot be resampled
     if untested := [test.score for test in differences if math.isnan(test.p)]:
         notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-    least = least_p(n_images, sampling.n_boot, len(tests))  # the smallest p that is possible
-    if tests and least >= alpha:  # if p decided, every score would pass
-        notes.append(
-            f"no drop can be significant: with {len(tests)} scores, {n_images} images and "
-            f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-        )
-        return _DropTests({}, len(tests), alpha, notes)
-    return _DropTests(tests, len(tests), alpha, notes)
-
-
-def _notes_on_tolerances(checks: Sequence[Check]) -> list[str]:
-    """Return a line about the tolerances that no drop exceeds, such as 5 where 5% was meant.
-
-    Tolerances are in units of the score. A score of which higher is better cannot fall by more than
-    its value in the baseline: it never fails if the tolerance is at least this value.
-    """
-    # The default TOLERANCE of 0.002 is no mistake of the user, even if the baseline is 0.001
-    wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
-    unfailing = [score for score in wide if not score_names.lower_is_better(score)]
-    if not unfailing:
-        return []
-    expected = "expected a smaller one, or a percentage such as 5%"
-    return [f"tolerance: no drop exceeds that of {listed(unfailing, 5)}, {expected}"]
-
-
-def _check_slices(
-    run: Evaluation,
-    baseline_run: Evaluation,
-    by: str,
-    tolerances: Mapping[str, Tolerance],
-    sampling: Sampling | None,
-    known_notes: Collection[str],
-) -> GateResult:
-    """Check the scores of a run against a baseline run within each slice (group of images).
-
-    Within a slice, `_check_images` checks as on all images. The slices are the groups in the column
-    `by`. If `sampling` is given, a drop must be significant after Bonferroni's correction over the
-    slices. Scores that are undefined for the baseline in a slice, as of a class without an object,
-    are not checked there. Notes in `known_notes`, those on all images, are not repeated.
-    """
-    column, slices = runs_by_slice([run, baseline_run], by)
-    if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices
-        sampling = sampling._replace(level=1 - (1 - sampling.level) / len(slices))
-    checks: list[Check] = []
-    notes: list[str] = []
-    for name, (run_in_slice, baseline_in_slice) in slices.items():
-        before = score_names.flat_scores(baseline_in_slice)
-        defined = {score: t for score, t in tolerances.items() if score in before}
-        in_slice = _check_images(run_in_slice, baseline_in_slice, before, defined, sampling)
-        label = f"{column}={name}"
-        checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
-        notes += [f"{label}: {note}" for note in in_slice.notes if note not in known_notes]
-    return GateResult(run.name, tuple(checks), tuple(notes))
+    return _DropTests({d.score: d for d in differences if not math.isnan(d.p)}, notes)
 
 
 def assert_scores(

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import nan
 from typing import Any
 
 from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.comparison import bootstrap
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
-from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.compare import LEAST_RUNS, compare_sampled
-from bsdsbench.comparison.comparison import ComparedScores, holm_by_score, without_nan
+from bsdsbench.comparison.comparable import comparable, refuse_equal_names
+from bsdsbench.comparison.compare import LEAST_RUNS, SampledRuns, compare_sampled
+from bsdsbench.comparison.comparison import ComparedScores, shared_fields, without_nan
 from bsdsbench.comparison.comparison_tables import (
     clusters_phrase,
     difference_cells,
@@ -35,9 +35,9 @@ from bsdsbench.comparison.comparison_tables import (
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, all_runs, replace_runs
 from bsdsbench.errors import DataError
-from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
+from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores, parse_score
 from bsdsbench.results.score_tables import METHOD, ExtraRow, image_numbers, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
@@ -130,7 +130,8 @@ class MethodComparison(ComparedScores):
             if d.score in self.scores_shown:
                 rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
         fields = difference_fields(self.percent)  # A, B and the score, which label a row; numbers
-        star_note = holm_note(self.level, self.scores_shown)
+        has_parts = any(parse_score(score).part for score in self.scores_shown)
+        star_note = holm_note(self.level, "pairs and parts" if has_parts else "pairs")
         return Table("differences", "Differences", fields, rows, notes=[star_note], n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -218,62 +219,44 @@ def compare_methods(
             fix = "bb.Method(NAME, [RUN, ...])"
             raise DataError(f"methods: {kind_of_value(method)}, expected a Method", fix=fix)
     methods = [method.in_order() for method in given]  # with their runs sorted by seed
+    n_runs = {method.name: method.n_runs for method in methods}
     refuse_equal_names("methods", [method.name for method in methods])
     # The runs of all methods, method by method, with the images that all of them have
     runs, notes = comparable(as_runs(all_runs(methods), None, groups, group_by), common, force)
-    sampling = settings.for_images_of(runs, cluster)  # also the images or clusters to draw
-    metrics = shared_metrics(runs)
-    report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
-    sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    paired = _pairs_by_seed(methods)
-    n_runs = {method.name: method.n_runs for method in methods}
-    compared = compare_sampled(sampled_runs, n_runs, metrics, sampling, paired)
-    return MethodComparison(
-        methods=tuple(methods),
-        of_runs=compared.of_runs,
-        intervals=tuple(compared.intervals),
-        differences=tuple(holm_by_score(compared.differences)),  # corrected over all pairs
-        paired=paired,
-        notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
-        shown=tuple(default_scores(runs[0], compared.shared_fields["scores"])),  # in tables
-        left_out=_left_out_of_methods(methods, runs),
-        **compared.shared_fields,
-    )
-
-
-def _pairs_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
-    """Return the names of each two methods that have several runs and the same, distinct seeds.
-
-    The runs of a method are sorted by seed, so two runs with the same index have the same seed.
-    """
+    # Two methods are paired if they have several runs and the same, distinct seeds. The runs of a
+    # method are sorted by seed, so two runs with the same index have the same seed
     same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
-    return frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
-
-
-def _left_out_of_methods(
-    methods: Sequence[Method], runs: Sequence[Evaluation]
-) -> dict[str, dict[str, str]]:
-    """Return for each method its images that are not in `runs`, as {image id: reason}."""
+    paired = frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
+    sampled = SampledRuns(runs, settings, cluster, progress, n_passes=len(runs))
+    compared = compare_sampled(sampled, n_runs, paired)
+    of_runs: dict[tuple[str, str], ScoresOfRuns] = {}
+    for score in compared.scores:
+        values = iter([values_of_run[score] for values_of_run in sampled.values])
+        for name, n in n_runs.items():  # each method takes the values of its runs
+            of_runs[name, score] = ScoresOfRuns(tuple(islice(values, n)))
     left_out = {}
     for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
         if restricted.left_out:
             # If a run of the method itself lacks the image, its reason replaces "not in OTHER RUN"
             left_out[method.name] = restricted.left_out | method.left_out
-    return left_out
+    sampling = sampled.sampling
+    notes = [*_variance_notes(n_runs, paired, sampling.units), *notes, *sampling.notes(runs[0])]
+    shown = tuple(default_scores(runs[0], compared.scores))  # in tables
+    fields = shared_fields(compared) | {"notes": tuple(notes), "shown": shown, "left_out": left_out}
+    return MethodComparison(**fields, methods=tuple(methods), of_runs=of_runs, paired=paired)
 
 
 def _variance_notes(
-    methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
+    n_runs: Mapping[str, int], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
     """Return notes on what the intervals cover, and on missing or coarse p-values.
 
-    `paired` has the pairs of methods with the same seeds. `units` is what is drawn besides runs:
-    "images" or "clusters (COLUMN)".
+    `n_runs` maps each method to its number of runs. `paired` has the pairs of methods with the same
+    seeds. `units` is what is drawn besides runs: "images" or "clusters (COLUMN)".
     """
-    n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
     few = [name for name, n in n_runs.items() if n < LEAST_RUNS]
-    has_several = len(single) < len(methods)  # any method with several runs
+    has_several = len(single) < len(n_runs)  # any method with several runs
     notes = []
     if has_several:  # each sample draws images, and independently of these, runs
         notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")

@@ -10,7 +10,7 @@ import attrs
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ComparedScores, Comparison, holm_together
-from bsdsbench.comparison.comparison_tables import difference_fields, heading
+from bsdsbench.comparison.comparison_tables import difference_fields, heading, holm_note
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.methods import (
     MethodComparison,
@@ -172,8 +172,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     # Only the long heading, "A - B [95 % interval]", says that an interval follows the difference
     difference_field = replace(difference_field, short="")
     fields = [*pair_fields, *slice_fields, difference_field, p_field, p_holm_field]
-    correction = "Holm's correction over the pairs and slices of each score"
-    star_note = f"* significant at {1 - first.level:.2g} after {correction}."
+    star_note = holm_note(first.level, "pairs and slices")
     title = f"Differences by {column}"
     # The labels that each block of columns repeats: A, B and the score
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)

@@ -237,11 +237,11 @@ def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> 
     """Return a note for each undefined score in a row of a table, with the possible reason.
 
     columns : key in the table -> column of the metric, which states the reason (`Column.undefined`)
-    cells : the same keys -> the values of the row; None is undefined
+    cells : the same keys -> the values of the row. Undefined ones are None, or absent
     """
     notes = []
     for key, column in columns.items():
-        if column.score and cells[key] is None:  # thresholds are not scores
+        if column.score and cells.get(key) is None:  # thresholds are not scores
             notes.append(Note(f"{column.undefined}.", columns=(key,), names_columns=True))
     return notes
 

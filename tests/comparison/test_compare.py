@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import bsdsbench as bb
-from bsdsbench.comparison.bootstrap import _bootstrap_weights
+from bsdsbench.comparison.bootstrap import bootstrap_weights
 from bsdsbench.comparison.significance import holm, letters, p_value, percentile_interval
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -114,7 +114,7 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say():
     rng, inside = np.random.default_rng(7), {"percentile": 0, "p": 0}
     for trial in range(trials):
         drawn = rng.integers(0, 3000, 12)
-        (weights,) = _bootstrap_weights(12, 400, trial)
+        (weights,) = bootstrap_weights(12, 400, trial)
         some = [{k: v if k == "thresholds" else v[drawn] for k, v in s.items()} for s in stacks]
         draws = difference(some, weights)
         low, high = percentile_interval(draws, 0.95, 12)

@@ -111,7 +111,7 @@ def crossed_by_loop(by_run, n_boot, seed):
 def test_the_crossed_bootstrap_is_the_plain_loop(monkeypatch):
     """The draws that intervals are made of, of a method and of the difference of paired seeds."""
     from bsdsbench.comparison import significance
-    from bsdsbench.comparison.bootstrap import WeightedRun, _bootstrap_weights
+    from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
 
     n_boot, seen = 60, []
 
@@ -126,7 +126,7 @@ def test_the_crossed_bootstrap_is_the_plain_loop(monkeypatch):
         by_run = []
         for run in method.runs:
             weighted, draws = WeightedRun(run, ["boundary"]), []
-            for block in _bootstrap_weights(N_IMAGES, n_boot, 7):
+            for block in bootstrap_weights(N_IMAGES, n_boot, 7):
                 for row in block:
                     draws.append(weighted.scores(row[None])["boundary.ods"][0])
             by_run.append(draws)

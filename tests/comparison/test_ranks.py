@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.bootstrap import WeightedRun, _bootstrap_weights
+from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
 from bsdsbench.comparison.ranks import indistinguishable_groups, rank_tables, ranks_of
 from bsdsbench.comparison.slice_comparison import compare_slices
 from tests.helpers.runs import call
@@ -33,7 +33,7 @@ def test_ranks_are_those_of_a_loop_over_samples(runs):
     compared = bb.compare(runs, n_boot=N_BOOT, seed=SEED)
     weighted = {run.name: WeightedRun(run, ["boundary"]) for run in runs}
     samples = []
-    for block in _bootstrap_weights(N_IMAGES, N_BOOT, SEED):
+    for block in bootstrap_weights(N_IMAGES, N_BOOT, SEED):
         for row in block:
             samples.append(
                 {k: float(w.scores(row[None])["boundary.ods"][0]) for k, w in weighted.items()}

@@ -12,7 +12,7 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     Sampling,
     WeightedRun,
-    _bootstrap_weights,
+    bootstrap_weights,
     jackknife_weights,
 )
 from bsdsbench.comparison.significance import detectable, p_value, permutation_p
@@ -106,9 +106,7 @@ def test_the_smallest_difference_of_two_images_is_that_of_students_t(pair):
     never = MatchCounts(first.counts["boundary"].thresholds, matches)
     odd = replace(first, counts={**first.counts, "boundary": never})
     two[0] = replace(two[0], records=[odd, other])
-    draws = [
-        WeightedRun(run, run.metrics).scores(next(_bootstrap_weights(2, 40, 0))) for run in two
-    ]
+    draws = [WeightedRun(run, run.metrics).scores(next(bootstrap_weights(2, 40, 0))) for run in two]
     found = bb.compare(two, n_boot=40)
     for score in found.scores:
         gaps = draws[0][score] - draws[1][score]
@@ -130,7 +128,7 @@ def test_p_of_one_and_of_two_images():
 @pytest.mark.parametrize("n", [7, 3000])
 def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
     monkeypatch.setattr("bsdsbench.comparison.bootstrap._MAX_WEIGHTS", 60_000)
-    parts = [*_bootstrap_weights(n, 50, 3)]
+    parts = [*bootstrap_weights(n, 50, 3)]
     assert max(part.size for part in parts) <= 60_000
     whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
     assert np.array_equal(np.vstack(parts), whole)
@@ -151,7 +149,7 @@ def test_an_interrupted_comparison_draws_no_other_block(monkeypatch):
             return np.ones((size, n), int)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Slow())
-    weights = _bootstrap_weights(2, 5000, 0)
+    weights = bootstrap_weights(2, 5000, 0)
     next(weights)
     drawing = [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
     assert begun.wait(10)
