@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import isnan
 from multiprocessing.pool import ThreadPool
 from typing import Any, NamedTuple
@@ -14,12 +13,11 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.slices import slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import METHOD, metric_with_errors, table_footer
 from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
+from bsdsbench.runs.sources import check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, FALSE, MISSED
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -50,8 +48,14 @@ class _ErrorClass(NamedTuple):
     ods_rise: str  # score: by how much ODS would rise if only the errors of the class were repaired
 
 
-def _error_classes(metric: Metric) -> list[_ErrorClass]:
-    """Return the classes of missed pixels, of false pixels, and of all ground-truth pixels."""
+def _error_classes(run: Evaluation) -> list[_ErrorClass]:
+    """Return the classes of missed, of false and of all ground-truth pixels of a run's metric.
+
+    It is the first metric with counts of error classes. Raises DataError if there is none.
+    """
+    metric = metric_with_errors(run)
+    if metric is None:
+        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
     classes = []
     for side, name_of_label in ERROR_CLASSES.items():
         shares = "agreement" if side == "agreement" else "error_share"
@@ -59,14 +63,6 @@ def _error_classes(metric: Metric) -> list[_ErrorClass]:
             share, ods_rise = f"{metric.name}.{shares}.{name}", f"{metric.name}.delta_ods.{name}"
             classes.append(_ErrorClass(side, label, share, ods_rise))
     return classes
-
-
-def _require_errors(run: Evaluation) -> Metric:
-    """Return the first metric with counts of error classes. Raises DataError if there is none."""
-    metric = metric_with_errors(run)
-    if metric is None:
-        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
-    return metric
 
 
 def with_errors(
@@ -89,7 +85,17 @@ def with_errors(
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)  # the files of predictions and ground truth
-    count_again = partial(_with_error_counts, run=run, metric=metric, sources=sources)
+
+    def count_again(record: ImageRecord) -> ImageRecord:
+        """Count an image again, and return its record with the counts of error classes."""
+        pred, gt = sources.load(record.image_id, run.protocol)
+        # `boundary_errors` counts as the metric does, and adds the arrays of error classes
+        counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
+        # The record has only these, which differ if its files have changed: DataError
+        recounted = {name: counts[name] for name in ("thresholds", "matches")}
+        check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
+        return replace(record, counts={**record.counts, metric.name: counts})
+
     records = []
     with ThreadPool(workers or available_cores()) as pool:
         for n_done, record in enumerate(pool.imap(count_again, run.records), 1):
@@ -97,23 +103,6 @@ def with_errors(
             if progress:
                 progress(n_done, len(run.records), record.image_id)
     return replace(run, records=records)
-
-
-def _with_error_counts(
-    record: ImageRecord, run: Evaluation, metric: Metric, sources: Sources
-) -> ImageRecord:
-    """Count an image of a run again, and return its record with the counts of error classes.
-
-    Raises DataError if its counts of matched pixels differ from the stored ones, because its files
-    have changed.
-    """
-    pred, gt = sources.load(record.image_id, run.protocol)
-    # `boundary_errors` counts as the metric does, and adds the arrays of error classes
-    counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
-    # Of these, the record has only the following, which must not differ
-    recounted = {name: counts[name] for name in ("thresholds", "matches")}
-    check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
-    return replace(record, counts={**record.counts, metric.name: counts})
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
@@ -132,13 +121,14 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     share, the ends of its interval, and the rise of ODS if only this class were repaired. Undefined
     numbers are None. Raises DataError if the error classes were not counted, see `with_errors`.
     """
-    metric = _require_errors(run)
+    classes = _error_classes(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)
-    lost: dict[str, Any] = {"name": run.name, "metric": metric.name}
-    if "ods" in run.score(metric.name):
-        ods = run.score(metric.name).ods
+    metric = classes[0].share.partition(".")[0]
+    lost: dict[str, Any] = {"name": run.name, "metric": metric}
+    if "ods" in run.score(metric):
+        ods = run.score(metric).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for error_class in _error_classes(metric):
+    for error_class in classes:
         share = comparison.interval_of(run.name, error_class.share)
         ods_rise = comparison.interval_of(run.name, error_class.ods_rise)
         numbers = {"share": share.value, "low": share.low, "high": share.high}
@@ -156,7 +146,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """
     rows: list[list[Cell]] = []
     for run in runs:
-        classes = _error_classes(_require_errors(run))
+        classes = _error_classes(run)
         slices = slices_of(run, by)  # its `scores`: name of a score -> a SliceScore per group
         for number, slice_name in enumerate(slices.parts.names):  # the names of the groups
             for error_class in classes:

@@ -121,9 +121,18 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
-    # For each slice, its units, and its scores without each of them
-    slice_images = [groups.images_of(number) for number in range(len(groups.names))]
-    jackknives = [_leave_one_out(run, images, units) for images in slice_images]
+    # For each slice, the indices of its k units, and score -> (k,), its value without each of them
+    jackknives: list[tuple[I8, dict[str, F8]]] = []
+    for number in range(len(groups.names)):
+        images = groups.images_of(number)
+        # The units of the slice, and for each of its images the position of its unit among these
+        slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
+        without_units: dict[str, F8] = {}  # of a single unit, no image would be left
+        if slice_units.size > 1:
+            on_images = replace(run, records=[run.records[i] for i in images])
+            weights = jackknife_weights(unit_of_image)
+            (without_units,) = scores_of([WeightedRun(on_images, run.metrics)], weights)
+        jackknives.append((slice_units, without_units))
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
@@ -132,11 +141,11 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         n_defined = np.count_nonzero(~np.isnan(values))
         mean_changes = np.zeros(whole_without.size)  # (units,): of `mean`, by leaving out unit u
         scores[score] = []
-        for value, jackknife in zip(values.tolist(), jackknives, strict=True):
-            n_units = jackknife.units.size  # of those with images in the slice
-            without = jackknife.scores.get(score, np.full(n_units, np.nan))  # (n_units,)
+        for value, (slice_units, without_units) in zip(values.tolist(), jackknives, strict=True):
+            n_units = slice_units.size  # of those with images in the slice
+            without = without_units.get(score, np.full(n_units, np.nan))  # (n_units,)
             changes = np.zeros(whole_without.size)  # (units,): of `value`; 0 for other units
-            changes[jackknife.units] = without - value
+            changes[slice_units] = without - value
             if not np.isnan(value):
                 mean_changes += changes / n_defined
             # (units,): slice minus all images, both without unit u
@@ -152,30 +161,6 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
             difference=_jackknife_interval(mean - whole, means - whole_without, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
-
-
-class _Jackknife(NamedTuple):
-    """The scores on a slice without each of its k units (images or clusters) in turn."""
-
-    units: I8  # (k,): the indices of the units, ascending
-    scores: dict[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, because no image is left
-
-
-def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
-    """Score a run on a slice without each of the slice's units (images or clusters) in turn.
-
-    `images` has the indices of the slice's images in the run. `units` (N,) has the index of the
-    unit of each image of the run. A slice with a single unit has no scores, because leaving the
-    unit out leaves no image.
-    """
-    # The units of the slice, and for each of its images the position of its unit among these
-    slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
-    if slice_units.size == 1:
-        return _Jackknife(slice_units, {})
-    run_on_images = replace(run, records=[run.records[i] for i in images])
-    weighted = WeightedRun(run_on_images, run.metrics)
-    (scores,) = scores_of([weighted], jackknife_weights(unit_of_image))
-    return _Jackknife(slice_units, scores)
 
 
 def _jackknife_interval(
@@ -278,27 +263,7 @@ def _scores_shown(
     return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
-class _SliceRow(NamedTuple):
-    """The scores of a run on one slice, on all images, or in the mean over slices."""
-
-    name: str
-    n_images: int
-    scores: dict[str, SliceScore]  # by METRIC.SCORE or METRIC.PART.SCORE
-
-
 _UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
-
-
-def _slice_rows(slices: Slices) -> list[_SliceRow]:
-    """Return the scores of a run on all images, on each slice, and in the mean over slices."""
-    on_all = {}  # without intervals and differences
-    for score, value in slices.whole.items():
-        on_all[score] = SliceScore(ValueInterval(value, np.nan, np.nan), _UNDEFINED)
-    n_images = len(slices.parts.members)
-    rows = [_SliceRow(ALL, n_images, on_all)]
-    for k, (name, size) in enumerate(zip(slices.parts.names, slices.sizes, strict=True)):
-        rows.append(_SliceRow(name, size, {s: values[k] for s, values in slices.scores.items()}))
-    return [*rows, _SliceRow(MACRO, n_images, dict(slices.macro))]
 
 
 def _slice_table(
@@ -326,14 +291,21 @@ def _slice_table(
         fields += [field, difference]
     rows: list[list[Cell]] = []
     for of_run in slices:
-        for slice_row, part in product(_slice_rows(of_run), parts):
-            row: list[Cell] = [of_run.name, slice_row.name, part, slice_row.n_images]
+        # Score -> its values on all images, without interval and difference, on the slices, and in
+        # the mean over slices
+        values: dict[str, list[SliceScore]] = {}
+        for score in filter(of_run.scores.__contains__, scores):
+            on_all = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), _UNDEFINED)
+            values[score] = [on_all, *of_run.scores[score], of_run.macro[score]]
+        n_images = len(of_run.parts.members)
+        sizes = [n_images, *of_run.sizes, n_images]
+        names = [ALL, *of_run.parts.names, MACRO]
+        for (k, name), part in product(enumerate(names), parts):
+            row: list[Cell] = [of_run.name, name, part, sizes[k]]
             for column in columns:
                 score = ".".join(filter(None, (metric, part, column.key)))
-                shown = SliceScore(_UNDEFINED, _UNDEFINED)
-                if score in scores:
-                    shown = slice_row.scores.get(score, shown)
-                for value, low, high in (shown.score, shown.difference):
+                shown = values[score][k] if score in values else (_UNDEFINED, _UNDEFINED)
+                for value, low, high in shown:
                     # Slices do not compete with each other: no cell is marked as best
                     row.append(Estimate(value, low, high, comparable=False))
             rows.append(row)
