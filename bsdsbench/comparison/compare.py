@@ -145,9 +145,6 @@ def compare(
         drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
         least = f"with {drawn} and {len(pairs)} pair(s) of runs, p is at least {least_p:.3f}"
         notes.append(f"nothing can be significant here: {least}")
-    # AP counts the part below the first recall as 0: it is too small if a curve starts well above
-    late_starts = {metric: late_starts_note(evaluations, metric) for metric in metrics}
-    note_of_score = {s: late_starts[s.partition(".")[0]] for s in compared.scores if is_ap(s)}
     fields = shared_fields(compared) | {
         "intervals": tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
         "differences": differences,
@@ -161,11 +158,22 @@ def compare(
         letters=_assign_letters(compared, differences),
         images=_compare_images(sampled),
         test=test,
-        late_starts={score: note for score, note in note_of_score.items() if note},
+        # For each AP, a note if the precision-recall curve of a run starts above recall 0
+        late_starts=_late_starts(evaluations, compared.scores),
         signatures=tuple(str(run.signature) for run in evaluations),
         # For each mean over different numbers of values in the runs, a text with these numbers
         coverage=unequal_coverage(sampled.weighted, run_names, compared.scores),
     )
+
+
+def _late_starts(runs: Sequence[Evaluation], scores: Sequence[str]) -> dict[str, str]:
+    """Return notes on the runs whose precision-recall curve starts well above recall 0, by AP.
+
+    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
+    """
+    aps = [score for score in scores if is_ap(score)]
+    notes = {score: late_starts_note(runs, score.partition(".")[0]) for score in aps}
+    return {score: note for score, note in notes.items() if note}
 
 
 class SampledRuns:
