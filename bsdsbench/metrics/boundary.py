@@ -133,19 +133,18 @@ class CurveMetric(ValuesMetric[Opt]):
         score: scores of several curves are nested by path, such as score["per_class"]["car"].
         stack: the counts. "counted", bool (N, curves), if present, says which images of N count.
         """
-        thresholds, counted = stack["thresholds"], stack.get("counted")
-        # path -> int64 (N, T, 4): matched and all annotated, matched and all predicted pixels
-        for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
+        curves = self.curves(stack, opt)  # path -> int64 (N, T, 4)
+        counted = stack.get("counted", np.ones((len(ids), len(curves))))
+        for k, (path, matches) in enumerate(curves.items()):
             curve_score = part_of(score, path)
             if curve_score is None:  # such as a class without annotated boundaries
                 continue
             folder = f"{safe_name(path[-1])}/" if path else ""  # () is the path of a single curve
-            images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
-            listed_ids = np.array(ids)[images].tolist()
-            tables = format_boundary_tables(
-                curve_score, listed_ids, thresholds, matches[images], protocol.ods_rule
-            )
-            for name, text in tables:
+            images = np.flatnonzero(counted[:, k])
+            listed_ids, of_images = np.array(ids)[images].tolist(), matches[images]
+            for name, text in format_boundary_tables(
+                curve_score, listed_ids, stack["thresholds"], of_images, protocol.ods_rule
+            ):
                 yield folder + name, text
 
 
@@ -214,13 +213,12 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         tolerances, each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"),
         and averaged over tolerances ("ods@mean").
         """
-        thresholds = stack["thresholds"]
-        scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
+        scores = dict(super().scores(stack, weights, protocol, opt))
         if OTHER_MATCHES not in stack:  # there is a single tolerance
             return scores
         per_tolerance = [scores]  # R50 only at the first, as it has no column for each tolerance
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
-            per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
+            per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
         for key in self.tolerance_scores:  # "ods" and "ois", points whose F is averaged, and "ap"
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = at_one[key]
@@ -242,9 +240,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         text and its scores. Returns None if there is neither eval_bdry_thr.txt nor eval_bdry.txt.
         Raises DataError if eval_bdry.txt is there without eval_bdry_thr.txt.
         """
-        if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
-            return None
         if "eval_bdry_thr.txt" not in tables:
+            if "eval_bdry.txt" not in tables:
+                return None
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         # columns: threshold, recall, precision, F
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T

@@ -166,9 +166,9 @@ class DepthMaps(NamedTuple):
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
     matte: Bool | None  # mask of the annotated object; None if there is none
 
-    def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return bool edges (H, W) of each annotator, or one map of Canny's by `opt.gt_edges`."""
-        if opt.gt_edges == "canny":
+    def true_edges(self, by: str, opt: DepthOptions) -> tuple[Bool, ...]:
+        """Return bool edges (H, W), "annotated" by each annotator, or one map by "canny"."""
+        if by == "canny":
             return (_canny_edges(_require_annotation(self.gt_for_canny, "depth"), opt.dbe),)
         return _require_annotation(self.edges or None, "edges")
 
@@ -488,17 +488,16 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             )
         if "dbe" in opt.measures:
             pred_edges = _canny_edges(maps.pred_for_canny, opt.dbe)
-            if opt.dbe == "sharpdepth":  # this program never uses annotated edges
-                gt_edges = _canny_edges(_require_annotation(maps.gt_for_canny, "depth"), opt.dbe)
-            else:
-                gt_edges = np.logical_or.reduce(maps.true_edges(opt))  # of any annotator
+            # The program "sharpdepth" never uses annotated edges
+            by = "canny" if opt.dbe == "sharpdepth" else opt.gt_edges
+            gt_edges = np.logical_or.reduce(maps.true_edges(by, opt))  # of any annotator
             counts["dbe_sum"], counts["dbe_n"] = dbe_parts(pred_edges, gt_edges, maps.valid, opt)
         if opt.matches_edges:  # one to one, as the boundary benchmark does, among valid pixels
             if opt.pred_edges == "canny":
                 soft = _canny_edges(maps.pred_for_canny, opt.dbe).astype(np.float64)
             else:  # the log difference of a depth from its neighbours; none from an invalid pixel
                 soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
-            drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
+            drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt.gt_edges, opt))
             valid_soft = Prediction(gt.image_id, soft=soft * maps.valid)
             counts |= counter(valid_soft, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
         return counts

@@ -175,9 +175,8 @@ class LabelMetric(Metric[MapOptions]):
         if not opt.classes and opt.unit == "class":  # neither classes nor instances: two masks
             masks = as_masks(pred_map, gt_map, opt.ignored)
             return draw_masks(masks.pred, masks.gt, spacing)
-        # In `paired.pair`, an object (or all of a class) has the same label in both maps
-        paired = pair_masks(pred_map, gt_map, opt)
-        return draw_classes(paired.pair, paired.class_of, opt.class_names, spacing)
+        # In the pair, an object (or all of a class) has the same label in both maps
+        return draw_classes(pair_masks(pred_map, gt_map, opt), opt.class_names, spacing)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.
@@ -186,20 +185,21 @@ class LabelMetric(Metric[MapOptions]):
         `pred_labels` names another one of the predictions. Values to ignore are its `void` only for
         masks; in other maps they stay in the map as labels.
         """
-        if not opt.components:
-            if opt.unit == "id":
-                return FilesRead(Kind.OBJECTS)  # each number is the same object in both maps
-            if opt.unit == "instance":
-                return FilesRead(Kind.INSTANCES)  # numbers of objects that are paired by overlap
-            if opt.classes:
-                return FilesRead(Kind.CLASSES)
-            return FilesRead(Kind.MASK, void=opt.ignored)
-        # Objects are the connected components of masks. If `components_of` names one side, only
-        # this side has masks, and the other side already has numbers of objects
-        if opt.components_of == "predictions":
-            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=True)
-        pred_kind = Kind.INSTANCES if opt.components_of == "truth" else None  # None: as the truth
-        return FilesRead(Kind.MASK, void=opt.ignored, pred_labels=pred_kind, components=True)
+        if opt.unit == "id":
+            pred_kind = gt_kind = Kind.OBJECTS  # each number is the same object in both maps
+        elif opt.unit == "instance":
+            pred_kind = gt_kind = Kind.INSTANCES  # numbers of objects that are paired by overlap
+        else:
+            pred_kind = gt_kind = Kind.CLASSES if opt.classes else Kind.MASK
+        if opt.components:  # objects are the connected components of masks, on both sides or on one
+            pred_kind = pred_kind if opt.components_of == "truth" else Kind.MASK
+            gt_kind = gt_kind if opt.components_of == "predictions" else Kind.MASK
+        return FilesRead(
+            labels=gt_kind,
+            void=opt.ignored if gt_kind is Kind.MASK else (),
+            pred_labels=None if pred_kind is gt_kind else pred_kind,
+            components=bool(opt.components),
+        )
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.

@@ -213,11 +213,8 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
             f"{border} pixels on each side"
         )
     inner = np.s_[..., border:-border, border:-border]
-    return PreparedClasses(
-        np.ascontiguousarray(maps[inner]),
-        np.ascontiguousarray(boundaries[inner]),
-        None if labels is None else np.ascontiguousarray(labels[inner]),
-    )
+    maps, boundaries = np.ascontiguousarray(maps[inner]), np.ascontiguousarray(boundaries[inner])
+    return PreparedClasses(maps, boundaries, None if labels is None else labels[inner])
 
 
 def _annotated_boundaries(gt: GroundTruth, params: SemanticOptions) -> Bool:

@@ -211,10 +211,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     The counts of `_object_counts` are added for means over the objects of videos (`opt.mean` is
     "sequences"). If all pixels are void, no measure is defined.
     """
-    # `pair`: two maps in which a mask (or instance) has the same label 0 .. n - 1 in both. For each
-    # label, `class_of` is the index of its class, and `ids` the number of the instance in the files
-    # (None unless instances are paired by number)
-    pair, class_of, ids = pair_masks(pred, gt, opt)
+    pair = pair_masks(pred, gt, opt)  # a mask (or instance) has the same label 0 .. n - 1 in both
     compared = Compared(pair, opt.spacing)  # computes areas, outlines and distances of labels
     columns = []  # the values of each measure, (n,)
     for measure, size in opt.measures().values():  # such as "nsd-area" and its tolerance
@@ -237,10 +234,10 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     for name, rows in counts_of_labels.items():  # add the row of each label to that of its class
         shape = (len(opt.class_names), *rows.shape[1:])
         counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
-        np.add.at(counts[name], class_of, rows)
+        np.add.at(counts[name], pair.class_of, rows)
     if opt.mean == "sequences":
         areas_in_pred_and_gt = compared.areas[:, 1:]
-        counts |= _object_counts(ids, areas_in_pred_and_gt, values, opt)
+        counts |= _object_counts(pair.ids, areas_in_pred_and_gt, values, opt)
     return Counts(**counts)
 
 

@@ -102,7 +102,7 @@ class Compared:
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
-            pred, gt, n, _ = self.pair
+            pred, gt, n = self.pair.pred, self.pair.gt, self.pair.n
             if n == 1:  # for masks (labels 0 and -1) this takes a fifth of the time
                 self._shells[width] = erosion.mask_shells(pred >= 0, gt >= 0, width)
             else:

@@ -35,7 +35,7 @@ MATCH_IOU = 0.5  # a region has an IoU above this with at most one region of the
 
 
 class LabelPair(NamedTuple):
-    """Two label maps with the labels 0 .. n - 1; -1 is no label.
+    """Two label maps with the labels 0 .. n - 1 of the masks to compare; -1 is no label.
 
     Two masks are a pair with n = 1, in int8 (0 inside, -1 outside). They may be cropped.
     """
@@ -44,6 +44,9 @@ class LabelPair(NamedTuple):
     gt: Labels
     n: int
     shape: tuple[int, ...]  # rows and columns of the image
+    class_of: I8  # (n,), the class of each label
+    # (n,), ascending numbers of the instances in the files; None if not paired by number
+    ids: I8 | None = None
 
     def diagonal(self, spacing: Spacing = (1.0, 1.0)) -> float:
         """Return the length of the image's diagonal in the unit of `spacing` (row, column)."""
@@ -102,7 +105,7 @@ def as_pair(
             box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
         # The int8 view of a bool mask is 1 inside and 0 outside; labels are 0 inside, -1 outside
         labels = [np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks]
-        return LabelPair(labels[0], labels[1], 1, masks.pred.shape)
+        return LabelPair(labels[0], labels[1], 1, masks.pred.shape, np.zeros(1, np.int64))
     pred_map, gt_map = as_label_maps(pred, gt)
     labels_of_classes = range(first, first + classes)
     new_pred = _number_classes(pred_map, labels_of_classes, ignored, PRED_SIDE)
@@ -110,7 +113,7 @@ def as_pair(
     void = void_of(gt_map, ignored)
     if void is not None:
         new_pred[void] = -1
-    return LabelPair(new_pred, new_gt, classes, pred_map.shape)
+    return LabelPair(new_pred, new_gt, classes, pred_map.shape, np.arange(classes))
 
 
 def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what: str) -> Labels:
@@ -197,16 +200,7 @@ def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Ove
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
 
 
-class ClassedPair(NamedTuple):
-    """Two label maps, and what each of their n labels stands for."""
-
-    pair: LabelPair
-    class_of: I8  # (n,), the class of each label
-    # (n,), ascending numbers of the instances in the files; None if not paired by number
-    ids: I8 | None
-
-
-def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
+def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> LabelPair:
     """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
     `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
@@ -219,8 +213,7 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     DataError if an array does not fit the options, and ShapeError if the shapes differ.
     """
     if opt.unit == "class":  # label k is class k; without classes (None), a mask has the label 0
-        pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
-        return ClassedPair(pair, np.arange(pair.n), None)
+        return as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
     instances = find_instances(pred, gt, opt)
     pred_regions, gt_regions = instances.pred, instances.gt
     # A mask to compare is a region of pred, a region of gt, or a pair of them. First number all
@@ -254,9 +247,14 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     labels = np.searchsorted(masks, mask_of_overlap).astype(np.int32)  # (2, overlaps)
     labels[mask_of_overlap < 0] = -1
     overlap_of_pixel = instances.overlaps.of_pixel  # (H, W)
-    pred_labels, gt_labels = labels[0][overlap_of_pixel], labels[1][overlap_of_pixel]
-    pair = LabelPair(pred_labels, gt_labels, masks.size, overlap_of_pixel.shape)
-    return ClassedPair(pair, class_of_mask[masks], None if ids is None else ids[masks])
+    return LabelPair(
+        pred=labels[0][overlap_of_pixel],
+        gt=labels[1][overlap_of_pixel],
+        n=masks.size,
+        shape=overlap_of_pixel.shape,
+        class_of=class_of_mask[masks],
+        ids=None if ids is None else ids[masks],
+    )
 
 
 class Regions(NamedTuple):

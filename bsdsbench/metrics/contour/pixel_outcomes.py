@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bool
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair
@@ -25,13 +25,12 @@ def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> OverlayS
         Hausdorff distance of the masks is marked.
     """
     # As label maps with -1 as background and 0 as the only label
-    pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
-    return draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
+    maps = pred.astype(np.int32) - 1, gt.astype(np.int32) - 1
+    pair = LabelPair(*maps, n=1, shape=pred.shape, class_of=np.zeros(1, np.int64))
+    return draw_classes(pair, ("mask",), spacing)
 
 
-def draw_classes(
-    pair: LabelPair, class_of: I8, names: Sequence[str], spacing: Spacing | None
-) -> OverlaySteps:
+def draw_classes(pair: LabelPair, names: Sequence[str], spacing: Spacing | None) -> OverlaySteps:
     """Classify the pixels of two label maps for drawings of their errors, one for each class.
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
@@ -39,7 +38,7 @@ def draw_classes(
     pixel counts as annotated and as predicted, so the F-measure of a drawing is its Dice score.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both; -1 is no object.
-    class_of (n,): the class of each object, as an index into `names`, the names of the classes.
+    names: the names of the classes, of which `pair.class_of` has the indices.
     spacing: distance between rows and between columns. If given, a drawing marks the two pixels at
         the largest Hausdorff distance of an object, if any object is in both maps.
 
@@ -53,7 +52,7 @@ def draw_classes(
     # have different ones, FALSE for an object in pred only, MISSED for one in gt only, otherwise 0
     columns = []
     for k in parts.values():
-        is_wanted = np.ones(class_of.size, bool) if k is None else class_of == k
+        is_wanted = np.ones(pair.n, bool) if k is None else pair.class_of == k
         is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
         in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
         is_right = in_pred & (pair.pred == pair.gt)
@@ -63,7 +62,7 @@ def draw_classes(
     n_right, n_other, n_false, n_missed = ((outcomes == code).sum(axis=0) for code in codes)
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     # Index of a class, or None for all classes -> the two pixels at its largest Hausdorff distance
-    errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
+    errors = {} if spacing is None else _largest_errors(pair, spacing)
     marks = tuple(errors.get(k) for k in parts.values())
     numbers = np.arange(float(len(parts)))  # of the drawings
     # The columns of match counts: matched and all pixels of gt, then of pred
@@ -73,9 +72,7 @@ def draw_classes(
     return OverlaySteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
 
 
-def _largest_errors(
-    pair: LabelPair, class_of: I8, spacing: Spacing
-) -> dict[int | None, LargestError]:
+def _largest_errors(pair: LabelPair, spacing: Spacing) -> dict[int | None, LargestError]:
     """Find the two pixels at the largest Hausdorff distance of an object in each class.
 
     An object's rim consists of its pixels with a 4-neighbour of another label or at the image edge.
@@ -83,7 +80,7 @@ def _largest_errors(
     nearest pixel of its rim in the other map.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both.
-    class_of (n,): the class of each label. spacing: distance between rows and between columns.
+    spacing: distance between rows and between columns.
 
     Returns class -> the two pixels and their distance. The key None stands for all classes. A class
     has no entry if none of its objects is in both maps.
@@ -106,7 +103,7 @@ def _largest_errors(
             nearest = other_first + int((down**2 + right**2).argmin())  # first in raster order
             to_row, to_col = int(other.rows[nearest]), int(other.cols[nearest])
             error = LargestError(row, col, to_row, to_col, float(np.sqrt(squared[farthest])))
-            for key in (None, int(class_of[label])):
+            for key in (None, int(pair.class_of[label])):
                 if key not in largest or error.distance > largest[key].distance:
                     largest[key] = error
     return largest

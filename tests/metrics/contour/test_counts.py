@@ -34,7 +34,7 @@ def test_instances_of_classes_pair_within_their_class():
     params = ContourOptions(classes=("car", "person"), first=1, unit="instance", divisor=1000)
     assert _contour_counts(pred, gt, params).pairs.tolist() == [[0, 1, 1], [1, 1, 1]]
     gt[12, 4] = 255_000
-    pair, *_ = pair_masks(pred, gt, params)
+    pair = pair_masks(pred, gt, params)
     assert pair.pred[12, 4] == pair.gt[12, 4] == -1
 
 

@@ -13,9 +13,9 @@ from tests.helpers.runs import refused
 
 def regions(pred, gt, **options):
     """Of each mask that is compared: class, pixels of pred and of gt, in the order of pairs."""
-    pair, class_of, _ = pair_masks(np.array(pred), np.array(gt), LabelOptions(**options))
+    pair = pair_masks(np.array(pred), np.array(gt), LabelOptions(**options))
     sizes = [np.bincount(m[m >= 0], minlength=pair.n).tolist() for m in (pair.pred, pair.gt)]
-    return [*zip(class_of.tolist(), *sizes, strict=True)]
+    return [*zip(pair.class_of.tolist(), *sizes, strict=True)]
 
 
 TWO = {"classes": ("a", "b"), "divisor": 10}
@@ -94,7 +94,7 @@ def test_pairs_overlap_by_more_than_half_and_others_follow(pred, gt, found):
 )
 def test_maps_have_one_shape_and_the_image_its_diagonal(options):
     at, maps = LabelOptions(**options), np.ones((3, 4), int)
-    pair, *_ = pair_masks(maps, maps, at)
+    pair = pair_masks(maps, maps, at)
     assert (pair.shape, pair.pred.shape, pair.diagonal()) == ((3, 4), (3, 4), 5)
     refused(r"^prediction: shape \(4, 3\), tr", pair_masks, maps.T, maps, at, error=ShapeError)
     refused("^prediction: int64 array", pair_masks, [1], [[1]], at)
