@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, given_number, given_word
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared
+from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
 from bsdsbench.protocol.fields import listed_values
@@ -160,7 +160,9 @@ def cldice(skeletons: Map) -> F8:
 class _Definition(NamedTuple):
     """The way in which a measure of `TABLE` is computed."""
 
-    inputs: str  # the counts or outlines that it needs, a name for `Compared.inputs`
+    # What is compared: numbers of pixels ("areas", "shells", "trimap", "skeletons"), or outlines of
+    # a kind ("rim", "side", "corner"), with distances in the unit of `spacing` or "in pixels"
+    inputs: str
     value_of: Callable[[Any, float], F8]  # (these inputs, size) -> value of each label (n,)
     size: float  # default size
     is_distance: bool  # which value of `CONVENTIONS` is used for empty masks: distance or overlap
@@ -195,13 +197,23 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     empty: a key of `CONVENTIONS`. The convention sets the value of a label for which one or both
         maps lack what is compared: pixels, an outline or a skeleton.
     """
-    definition = TABLE[name]
-    # What the measure compares: outlines of both maps, or numbers of pixels
-    inputs = compared.inputs(definition.inputs, size)
+    definition, pair = TABLE[name], compared.pair
+    inputs: BothOutlines | Map
+    if definition.inputs == "areas":
+        inputs = compared.areas
+    elif definition.inputs == "shells":
+        inputs = compared.shells(size)
+    elif definition.inputs == "trimap":
+        inputs = compared.trimap_areas(size)
+    elif definition.inputs == "skeletons":
+        inputs = skeleton_pixels(pair.pred, pair.gt, pair.n)
+    else:
+        kind, _, unit = definition.inputs.partition(" in ")  # "rim", or "rim" and "pixels"
+        inputs = compared.outlines(kind, PIXELS if unit == "pixels" else compared.spacing)
     if name == "f":  # a fraction of the diagonal, rounded up, or pixels
-        size = davis_radius(compared.pair.shape, size)
+        size = davis_radius(pair.shape, size)
     elif name == "bf" and size < 1:  # a fraction of the diagonal
-        size *= compared.pair.diagonal()
+        size *= pair.diagonal()
     values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
@@ -212,10 +224,10 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         lacks_pred, lacks_gt = (in_pred_and_gt == 0).T
     # A convention has two values for two empty maps and two for one: of overlaps, of distances
     convention = CONVENTIONS[empty]
-    kind = 1 if definition.is_distance else 0
-    for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
+    column = 1 if definition.is_distance else 0
+    for_both, for_one = convention.both_empty[column], convention.one_empty[column]
     if for_one is None:  # stands for the largest possible distance
-        for_one = compared.pair.diagonal(compared.spacing)
+        for_one = pair.diagonal(compared.spacing)
     values = np.where(lacks_pred | lacks_gt, for_one, values)
     return np.where(lacks_pred & lacks_gt, for_both, values)
 

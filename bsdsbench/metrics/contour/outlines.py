@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,33 +141,7 @@ class Compared:
         """The squared distance of each pixel to the nearest one of another gt label, (H, W)."""
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
-    def inputs(self, what: str, size: float) -> Any:
-        """Return the counts or outlines from which a measure of n labels is computed.
-
-        `what` is one of these names; only "shells" and "trimap" use `size`:
-
-        - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
-        - "shells": the same for the inner boundary of each label, of width `size`
-        - "trimap": the same for the pixels that are within `size` pixels of another label of gt
-        - "skeletons": for pred and for gt, the pixels of each label's centre line that have the
-          label in the other map, and all its pixels, int64 (n labels, 2 maps, 2)
-        - "rim" (pixels with a neighbour outside the label), "side" (pixels that differ from their
-          right, lower or lower-right neighbour), "corner" (corners of pixels on the contour): the
-          outlines of pred and of gt, with the distance of each point to the other outline in the
-          unit of `spacing`; or "rim in pixels" and so on, in pixels
-        """
-        if what == "areas":
-            return self.areas
-        if what == "shells":
-            return self.shells(size)
-        if what == "trimap":
-            return self._trimap_areas(size)
-        if what == "skeletons":
-            return skeleton_pixels(self.pair.pred, self.pair.gt, self.pair.n)
-        kind, _, unit = what.partition(" in ")  # "rim", or "rim" and "pixels"
-        return self.outlines(kind, PIXELS if unit == "pixels" else self.spacing)
-
-    def _trimap_areas(self, width: float) -> I8:
+    def trimap_areas(self, width: float) -> I8:
         """Count as `areas`, but only the pixels within `width` pixels of another label of gt."""
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
