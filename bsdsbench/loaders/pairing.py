@@ -27,7 +27,7 @@ from unicodedata import normalize
 from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, warn
 from bsdsbench.io import PathLike
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
-from bsdsbench.loaders.renaming import suggest_renaming
+from bsdsbench.loaders.renaming import suggest_renaming, suggest_truth_alone
 from bsdsbench.loaders.split_files import listed_frames, names_in_path, split_lines
 from bsdsbench.text import counted, grouped, listed, show
 
@@ -211,9 +211,13 @@ def pair(
     unpredicted = gts.keys() - preds.keys()
     # Without `pred_dir`, the ground truth is listed alone. If no image has a prediction, the names
     # are probably wrong, so this is an error whatever `missing` is, and counting zeros no remedy
-    if unpredicted and pred_dir and (missing == "error" or not shared):
+    # Nor is either a remedy if the images with a prediction are perhaps photos beside their masks
+    has_masks = options.get("gt_kind") in ("mask", "classes")
+    masks = suggest_truth_alone(shared, unpredicted) if has_masks and pred_dir else ""
+    if unpredicted and pred_dir and (missing == "error" or not shared or masks):
         zero = Setting("missing", "zero", "counts empty maps")
-        fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
+        fixes: list[Fix] = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
+        fixes = [masks] if masks else fixes
         problems.append(_problem_of(pred_dir, "no prediction for", unpredicted, fixes))
     needed = wanted or preds.keys()  # the ids that must have a ground truth
     without_truth = needed - gts.keys()

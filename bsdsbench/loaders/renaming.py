@@ -6,6 +6,9 @@ import os
 import re
 from collections.abc import Collection, Sequence
 
+# In names of masks that data sets keep beside their photos
+_OF_MASKS = re.compile("(?<![a-z])(mask|gt|seg|label|annot|manual|truth)", re.IGNORECASE)
+
 
 def suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     """Suggest to rename files if the ids of both sides differ only in how they are written.
@@ -34,6 +37,27 @@ def suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
             rest = next(iter(pred_ids))
             example = f"{pred_ids[rest]} and {gt_ids[rest]}"
             return f"names {difference}, as {example}: rename one side"
+    return ""
+
+
+def suggest_truth_alone(ids: Collection[str], others: Collection[str]) -> str:
+    """Suggest to keep photos out of a folder of masks if it has a mask beside each image id.
+
+    `ids` are names of its files that the predictions have too, and `others` those that they lack.
+    Returns "" unless these include, for each id, one with the same addition, such as "_mask".
+
+    >>> suggest_truth_alone({"a1", "a2"}, {"a1_mask", "a2_mask"})
+    'a1_mask lies beside a1: give a folder of the masks alone, under the names of the predictions'
+    """
+    if not ids:
+        return ""
+    first = min(ids)
+    for other in sorted(others):
+        start, _, end = other.partition(first)
+        is_mask = other != start and _OF_MASKS.search(f"{start} {end}")
+        if is_mask and all(f"{start}{i}{end}" in others for i in ids):
+            advice = "give a folder of the masks alone, under the names of the predictions"
+            return f"{other} lies beside {first}: {advice}"
     return ""
 
 

@@ -284,6 +284,23 @@ def test_the_last_line_says_what_may_be_wrong(tree, preds, gts, split, options, 
     assert last in found[-1]
 
 
+@pytest.mark.parametrize("missing", ["error", "zero", "skip"])
+def test_photos_beside_their_masks_are_no_truth(tree, missing):
+    """Predictions have the names of the photos, of which `missing` would leave out the masks."""
+    tree.preds("n (1).png", "n (2).png").gts("n (1).jpg", "n (2).jpg", "n (1)_mask.png")
+    options = {"missing": missing, "gt_kind": "mask"}
+    if missing == "skip":  # one of two has a mask
+        assert len(tree.pairs(**options)) == 2
+    tree.gts("n (2)_mask.png")
+    (line,) = tree.problems(**options)
+    assert "(n (1)_mask lies beside n (1): give a folder of the masks alone" in line
+    tree.gts("n (1)_flip.png", "n (2)_flip.png")
+    for mask in tree.gt.glob("*_mask.png"):
+        mask.unlink()
+    if missing == "skip":
+        assert len(tree.pairs(**options)) == 2
+
+
 def test_a_split_does_not_hide_that_frames_are_numbered_otherwise(tree):
     tree.preds("f_0.png", "f_1.png", "f_2.png").gts("f_1.mat", "f_2.mat", "f_3.mat")
     words = r"pred and .*gt: names are numbered from 0 and from 1, as f_0 and f_1: rename one side"
