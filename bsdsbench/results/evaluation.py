@@ -268,16 +268,16 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        readings = []
+        pred_kind = self.provenance.pred_kind or ""
         # The metrics that decide how files are read: those that require masks, if there are any
-        for metric in registry.readers(self.metrics):
-            readings.append(metric.readings(self.protocol, self.provenance.pred_kind or ""))
+        readings = [m.readings(self.protocol, pred_kind) for m in registry.readers(self.metrics)]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):  # it checks the counts of all images together
                 options = metric.options_of(self.protocol)
                 warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
-        return warnings
+        sizes = map(attrgetter("size"), self.records)
+        return warnings + registry.tolerance_warnings(self.metrics, self.protocol, sizes)
 
     @cached_property
     def reference(self) -> Reference | None:

@@ -433,7 +433,7 @@ def test_inverted_maps_are_said_of_iterators_of_any_length(kind, n):
     items = [(str(k), SETS["inverted"](k), [LINES]) for k in range(n)]
     given_items = items if kind == "list" else iter(items)
     with pytest.warns(InputWarning, match="darker on the ground truth.*invert=True") as caught:
-        bb.evaluate_items(given_items, workers=1)
+        bb.evaluate_items(given_items, bb.Protocol(max_dist_px=2), workers=1)
     assert len(caught) == 1
     assert issubclass(caught[0].category, InvertedWarning)
 
