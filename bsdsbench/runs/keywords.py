@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
+from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry

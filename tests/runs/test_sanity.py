@@ -502,9 +502,7 @@ def test_truth_that_is_inverted_is_said_where_boundaries_are_matched(tmp_path):
 def test_the_command_line_warns_in_a_line(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a)
-    found = command(
-        "evaluate", pred, "--gt", gt, "--thresholds", "5", "--max-dist-px", "2", "--workers", "1"
-    )
+    found = command("evaluate", pred, "--gt", gt, "--max-dist-px", "2", "--workers", "1")
     (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
     assert line.startswith("bsdsbench: warning: 4 of 4 checked maps are darker")
 
