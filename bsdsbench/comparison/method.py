@@ -21,7 +21,7 @@ from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import comparability
+from bsdsbench.results.comparability import comparability, equal_counts_notes
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import default_scores, flat_scores
@@ -284,16 +284,16 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         [means, pooled_row],
         caption=f"protocol {runs[0].described}",
         reading=pooled.read_as,  # a line on how the files were interpreted
-        notes=[f"{note}."],
+        notes=[f"{note}.", *equal_counts_notes(runs)],
     )
     return Splits(table, pooled)
 
 
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
-    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID.
+    """Merge the runs of all splits into one run, by default with the name of the first run.
 
-    A run has the name of its split. Without a `name`, the merged run gets that of the first run.
-    Raises DataError as `splits` does.
+    Its image ids are those of the runs, so that the pooled folds of two methods can be compared. If
+    an id is in several runs, all become RUN/ID. Raises DataError as `splits` does.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
@@ -302,6 +302,8 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     first = runs[0]
     # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
+    n_of_id = Counter(image_id for run in runs for image_id in run.image_ids)
+    are_distinct = max(n_of_id.values()) == 1
     records = []
     for run in runs:
         pair = f"{first.name}, {run.name}"
@@ -312,7 +314,8 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
         names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
         if names != expected:
             raise DataError(f"{pair}: other counts, expected the same of all splits")
-        records += [replace(r, image_id=f"{run.name}/{r.image_id}") for r in run.records]
+        prefix = "" if are_distinct else f"{run.name}/"
+        records += [replace(r, image_id=prefix + r.image_id) for r in run.records]
     # Of the provenance, only the kind of predictions holds for all splits: folders and dates differ
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     return Evaluation(first.protocol, name or first.name, records, origin)

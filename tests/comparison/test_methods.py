@@ -312,6 +312,18 @@ def test_splits_have_their_mean_and_are_pooled(tmp_path):
     assert "summed; 19 images in several splits count in each." in splits(runs).table.notes[0]
 
 
+def test_pooled_folds_of_two_methods_can_be_compared():
+    whole = simulated_run("a", 12)
+    folds = [replace(whole, name=f"fold{k}", records=whole.records[k::3]) for k in range(3)]
+    table, pooled = splits(folds, "a")
+    assert pooled.image_ids == whole.image_ids
+    assert len(bb.compare([pooled, simulated_run("b", 12, quality=0.3)]).differences) > 0
+    assert "equal counts" not in str(table.notes)
+    table, pooled = splits([*folds, replace(folds[0], name="again")])
+    assert "fold0, again: equal counts" in str(table.notes)
+    assert "again/" in pooled.image_ids[0]
+
+
 def test_splits_of_two_protocols_are_refused():
     wide = bb.Protocol.preset("bsds500").replace(max_dist=0.02)
     runs = [simulated_run("a", 5), simulated_run("b", 5, protocol=wide)]
