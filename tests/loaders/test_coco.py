@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import FileFormatError
+from bsdsbench.errors import FileFormatError, InputWarning
 from bsdsbench.loaders.formats import coco
 from bsdsbench.loaders.formats.coco import DIVISOR, CocoItems
 from tests.helpers.runs import call, refused
@@ -455,3 +455,27 @@ def test_results_that_a_detector_lists_for_ap_are_said(small, n_low, n_high, is_
     CocoItems(*small([patch(2, 0, 0, 2, 2)], results))
     words = f"{n_low} of {n_low + n_high} results have a score below 0.3, and count like the others"
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
+
+
+def test_objects_at_half_the_scale_of_the_other_file_are_said(tmp_path, recwarn):
+    def masks(top, left, size):
+        entries = []
+        for number in (1, 2, 3):
+            outline = [box(top, left, size, size)]
+            entries.append({"image_id": number, "category_id": 1, "segmentation": outline})
+        return entries
+
+    images = [{"id": k, "file_name": f"{k}.jpg", "height": 8, "width": 8} for k in (1, 2, 3)]
+    sides = {"whole": masks(2, 4, 4), "half": masks(1, 2, 2), "near": masks(0, 0, 3)}
+    for name, entries in sides.items():
+        content = {"images": images, "categories": [{"id": 1}]}
+        (tmp_path / name).write_text(json.dumps(content | {"annotations": entries}))
+    said = {}
+    for pred, gt in (("half", "whole"), ("whole", "half"), ("whole",) * 2, ("near", "half")):
+        recwarn.clear()
+        list(CocoItems(tmp_path / pred, tmp_path / gt))
+        said[pred, gt] = [w.message for w in recwarn if isinstance(w.message, InputWarning)]
+    assert [len(lines) for lines in said.values()] == [1, 1, 0, 0]
+    for lines in list(said.values())[:2]:
+        words = "half: all objects lie in the upper left 50% of the images, unlike those of"
+        assert words in str(lines[0])

@@ -116,10 +116,12 @@ class CocoItems:
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        Each annotated mask that has a bounding box in the file is compared with it. If more than
-        half of the masks are not in their boxes, a warning is issued at the end, because rows and
-        columns may be exchanged.
+        Two warnings may follow the last image. If more than half of the annotated masks with a
+        bounding box in the file are not in it, rows and columns may be exchanged. If the objects of
+        one file lie in the upper left half of all images, unlike those of the other, they may be of
+        images of half the size.
         """
+        reaches = []  # of each image with objects in both files, by `_reach`
         # `_draw` counts the annotated masks that have a box, and those that are not in theirs
         self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
@@ -127,11 +129,19 @@ class CocoItems:
             # A perfect prediction must draw overlapping segments in the annotated order, or other
             # parts of them would be seen
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
+            if pred.label_map.any() and gt.label_map.any():
+                reaches.append([_reach(pred.label_map), _reach(gt.label_map)])
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
+        for k, path in enumerate((self.pred_path, self.gt_path)):
+            near, far = np.reshape(reaches, (-1, 2))[:, [k, 1 - k]].T
+            if len(near) > 2 and near.max() <= 0.55 and np.median(far) > 0.6:
+                has = f"all objects lie in the upper left {near.max():.0%} of the images"
+                fix = "scale them to the width and height of the images"
+                warn(InputWarning(f"{show(path)}: {has}, unlike those of the other file", fix=fix))
 
     def _draw(self, image_id: int, is_truth: bool, annotated: Sequence[_Segment] = ()) -> _Drawing:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
@@ -424,6 +434,12 @@ def _is_crowd(annotation: Entry) -> bool:
     if value not in (0, 1):
         raise FaultError(f"iscrowd {value!r:.40}, expected 0 or 1")
     return bool(value)
+
+
+def _reach(label_map: LabelMap) -> float:
+    """Return how far the objects of a map reach to its lower or right side, in (0, 1]."""
+    ends = [np.flatnonzero(label_map.any(axis=1 - k))[-1] + 1 for k in (0, 1)]  # row, column
+    return float(np.divide(ends, label_map.shape).max())
 
 
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
