@@ -14,8 +14,7 @@ import numpy as np
 from bsdsbench.arguments import as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
-from bsdsbench.metrics.matches import Match
-from bsdsbench.protocol.protocol import MAX_PX
+from bsdsbench.metrics.matches import Match, given_distance
 
 _DISTANCES = ("l2", "l1", "linf")
 _LARGEST_VALUE = 1e15  # a limit that keeps sums of costs finite
@@ -89,11 +88,11 @@ def assign(
     from bsdsbench.kernels.distances.limits import with_tolerance
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
-    # Slightly larger, because rounding may raise a distance that equals the radius
-    radius = with_tolerance(given_number(radius, "radius", 0, MAX_PX))
     cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
     given_word(metric, "metric", _DISTANCES)
     bmap = binary_map(one_map(pred, "prediction"), "prediction")
+    # Slightly larger, because rounding may raise a distance that equals the radius
+    radius = with_tolerance(given_distance(radius, "radius", bmap.shape))
     annotated = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
     if annotated.ndim not in (2, 3):
         raise ShapeError(f"ground truth: shape {annotated.shape}, expected (H, W) or (A, H, W)")

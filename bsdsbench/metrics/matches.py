@@ -81,6 +81,18 @@ def warn_of_mask(soft: Map) -> None:
         warn(InputWarning(has, fix="save 0 and 1 as bool, if it is a mask"))
 
 
+def given_distance(value: object, what: str, shape: tuple[int, ...]) -> float:
+    """Check that a value is a distance in pixels in a map of this shape, and return it.
+
+    Gives an InputWarning if it is so small that it may be a fraction of the diagonal.
+    """
+    distance = given_number(value, what, 0, MAX_PX)
+    if 0 < distance < _FRACTION:
+        fix = f"{distance * np.hypot(*shape):.3g}, if it is a fraction of the diagonal"
+        warn(InputWarning(f"{what} {distance:g}: only equal pixels match", fix=fix))
+    return distance
+
+
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     """Match the pixels of two boundary maps one to one at minimum cost.
 
@@ -120,10 +132,7 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     bmap = binary_map(one_map(bmap, "prediction"), "prediction")
     gt = binary_map(one_map(gt, "ground truth"), "ground truth")
     same_shape(bmap.shape, gt.shape)
-    max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
-    if 0 < max_dist_px < _FRACTION:
-        fix = f"{max_dist_px * np.hypot(*gt.shape):.3g}, if it is a fraction of the diagonal"
-        warn(InputWarning(f"max_dist_px {max_dist_px:g}: only equal pixels match", fix=fix))
+    max_dist_px = given_distance(max_dist_px, "max_dist_px", gt.shape)
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)  # flat indices of the pixels of each pair
     row, col = np.divmod(pred_at, bmap.shape[1])
     gt_row, gt_col = np.divmod(gt_at, bmap.shape[1])

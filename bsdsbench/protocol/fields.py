@@ -178,6 +178,7 @@ VOIDS = each(
 )
 POSITIVE = accepting(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
 POSITIVES = number_list(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
+SIZES = "fractions of the diagonal up to 0.1 (0.0075 for 0.75 %), or pixels from 1 on"
 
 
 def option(

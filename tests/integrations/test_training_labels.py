@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.errors import InputWarning
 from bsdsbench.kernels.matching.training_pairs import _whole_costs
 from tests.reference import assigning as reference
 
@@ -150,6 +151,11 @@ MAP = np.eye(4) > 0
 def test_other_input_is_refused_in_one_line(given, kind, named):
     with pytest.raises(kind, match=f"^{named}.*expected"):
         bb.assign(**{"pred": MAP, "gt": MAP, "radius": 2, **given})
+
+
+def test_a_radius_that_may_be_a_fraction_is_warned_of():
+    with pytest.warns(InputWarning, match=r"radius 0\.0075: only equal pixels match \(0\.\d+, if"):
+        bb.assign(MAP, MAP, 0.0075)
 
 
 @pytest.mark.slow

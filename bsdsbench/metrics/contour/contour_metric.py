@@ -33,12 +33,30 @@ from bsdsbench.metrics.contour.outlines import PIXELS, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
 from bsdsbench.metrics.label_maps import SPACING, LabelOptions, Spacing, void_of
 from bsdsbench.metrics.label_metric import LabelMetric
-from bsdsbench.protocol.fields import POSITIVE, POSITIVES, number_list, one_of, option, some_of
+from bsdsbench.protocol.fields import (
+    POSITIVE,
+    POSITIVES,
+    SIZES,
+    accepting,
+    is_number,
+    number_list,
+    one_of,
+    option,
+    some_of,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_mean, defined_ratio, weighted_sum
 
 PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
+
+
+def _is_size(value: float) -> bool:
+    """Return True for a fraction of the diagonal, or a number of pixels from 1 on.
+
+    A number above 0.1 and below 1 may be meant as a percentage, or as a part of a pixel.
+    """
+    return 0 < value <= 0.1 or 1 <= value <= 1e6
 
 
 _ASSD = ("assd-pooled", "assd-directed")
@@ -89,17 +107,17 @@ class ContourOptions(LabelOptions):
     boundary_sizes: tuple[float, ...] = option(
         (0.02,),
         "Widths of Boundary IoU: fractions of the diagonal if below 1, else pixels.",
-        POSITIVES,
+        number_list(_is_size, SIZES),
     )
     davis_bounds: tuple[float, ...] = option(
         (0.008, 3.0, 5.0, 9.0, 12.0),
         "Radii of the boundary F: fractions of the diagonal if below 1, else pixels.",
-        POSITIVES,
+        number_list(_is_size, SIZES),
     )
     bf_theta: float = option(
         0.0075,
         "Radius of the BF score: a fraction of the diagonal if below 1, else pixels.",
-        POSITIVE,
+        accepting(lambda v: is_number(v) and _is_size(v), SIZES),
     )
     percent: float = option(95.0, "Percentile of the robust Hausdorff distance.", one_of(*PERCENTS))
     tolerances: tuple[float, ...] = option(

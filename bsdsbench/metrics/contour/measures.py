@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_number, given_word
+from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.protocol.fields import listed_values
+from bsdsbench.protocol.fields import SIZES, listed_values
 from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantile, ratio
 
 
@@ -317,7 +318,15 @@ def measure(
     usual_size = TABLE[given_word(name, "measure", TABLE)].size  # checks that the name is a key
     given_word(empty, "empty", CONVENTIONS)
     size = usual_size if size is None else given_number(size, f"size of {name}", 0, math.inf)
+    if name in ("biou", "biou-min", "f", "bf") and 0.1 < size < 1:
+        raise DataError(f"size of {name}: {size:g}, expected {SIZES}")
+    if name.startswith("hd%") and 0 < size < 1:
+        raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
+    if classes is not None:
+        classes = int(given_number(classes, "classes", 1, math.inf, whole=True))
     ignored = () if ignore is None else listed_values(ignore)  # as a tuple
+    if not all(isinstance(value, int | np.integer) for value in ignored):
+        raise DataError(f"ignore: {ignore!r}, expected whole numbers")
     # Both maps with labels from 0, without void pixels; their outlines are computed when needed
     compared = Compared(as_pair(pred, gt, classes, ignored), spacing)
     values = label_values(compared, name, size, empty)  # a mask is the single label 0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8, Bool, as_numbers
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion
@@ -58,9 +58,10 @@ class Compared:
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
-        if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
+        steps = as_numbers(spacing, "spacing")
+        if steps.shape != (2,) or not all(0 < step < math.inf for step in steps):
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
-        self.pair, self.spacing = pair, (float(spacing[0]), float(spacing[1]))
+        self.pair, self.spacing = pair, (float(steps[0]), float(steps[1]))
         self._outlines: dict[tuple[str, Spacing], BothOutlines] = {}
         self._shells: dict[int, I8] = {}
 
