@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +89,7 @@ def given_distance(value: object, what: str, shape: tuple[int, ...]) -> float:
     """
     distance = given_number(value, what, 0, MAX_PX)
     if 0 < distance < _FRACTION:
-        fix = f"{distance * np.hypot(*shape):.3g}, if it is a fraction of the diagonal"
+        fix = f"{distance * math.hypot(*shape):.3g}, if it is a fraction of the diagonal"
         warn(InputWarning(f"{what} {distance:g}: only equal pixels match", fix=fix))
     return distance
 
