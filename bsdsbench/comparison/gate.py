@@ -97,8 +97,12 @@ class Baseline:
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
     def save(self, path: PathLike) -> None:
-        """Write the baseline to a JSON file, atomically. Raises OSError if that fails."""
+        """Write the baseline to a JSON file, atomically. Raises OSError if that fails.
+
+        Raises DataError if its run has no counts per image, which every check needs.
+        """
         run = self.run
+        run.require_records()
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),

@@ -23,7 +23,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, warn
-from bsdsbench.io import errors_naming
+from bsdsbench.io import FaultError, errors_naming
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
@@ -34,12 +34,19 @@ from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.scores.curve import ODS_RULES, PRCurve, best
-from bsdsbench.text import counted, did_you_mean
+from bsdsbench.text import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 _SAME_F = 0.02  # the F of ODS in two official tables of one run differs by less
+_SAME_COVERING = 0.002  # ODS of regions, which is the best of the curve, to the digits printed
+# An official table, its column with an ODS, the table and column of the curve, and the best of it
+_REGION_ODS = (
+    ("eval_cover.txt", 1, "eval_cover_th.txt", 1, np.max),
+    ("eval_RI_VOI.txt", 1, "eval_RI_VOI_thr.txt", 1, np.max),  # PRI
+    ("eval_RI_VOI.txt", 4, "eval_RI_VOI_thr.txt", 2, np.min),  # VOI
+)
 
 REF_PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
@@ -172,6 +179,8 @@ def official_run(path: Path) -> RunArguments:
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
+            if not reported:
+                raise FaultError(f"has {listed([*tables])}, expected a table of scores beside it")
     return {
         "protocol": protocol,
         "name": path.resolve().name,
@@ -198,6 +207,13 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
         has = f"{counted(len(matches), 'file')} ID_ev1.txt, which are scored"
         n_listed = counted(len(listed_images), "image")
         warn(InputWarning(f"{has}, but eval_bdry_img.txt lists {n_listed}"))
+    for summary, column, curve_file, curve_column, best_of in _REGION_ODS:
+        if summary in tables and curve_file in tables:
+            expected = best_of(tables[curve_file][:, curve_column])
+            ods = tables[summary][0, column]
+            if abs(ods - expected) > _SAME_COVERING:
+                has = f"{summary}: ODS {ods:.3f}, but the best of {curve_file} is {expected:.3f}"
+                warn(InputWarning(f"{has} (files of two runs?)"))
     if "eval_bdry.txt" not in tables:
         return
     if matches:

@@ -8,6 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.gate import Baseline
 from bsdsbench.errors import InputWarning
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
@@ -179,6 +180,25 @@ def test_a_summary_of_another_run_is_said(tmp_path):
     (tmp_path / "eval_bdry_img.txt").write_text("1 0.5 0.6 0.7 0.646\n2 0.5 0.6 0.7 0.646\n")
     with pytest.warns(InputWarning, match="1 file ID_ev1.txt.*lists 2 images"):
         bb.Evaluation.load(tmp_path)
+
+
+def test_region_tables_that_contradict_themselves_or_hold_no_score(tmp_path):
+    (tmp_path / "eval_cover_th.txt").write_text("0.1 0.65\n0.2 0.7\n")
+    with pytest.raises(bb.DataError, match=r"has eval_cover_th\.txt, expected a table of scores"):
+        bb.Evaluation.load(tmp_path)
+    (tmp_path / "eval_cover.txt").write_text("0.2 0.7 0.75 0.8\n")
+    run = bb.Evaluation.load(tmp_path)
+    assert run.score("region").covering.ods == 0.7
+    with pytest.raises(bb.DataError, match="no counts per image"):
+        Baseline.of(run).save(tmp_path / "baseline.json")
+    (tmp_path / "eval_cover.txt").write_text("0.1 0.6 0.75 0.8\n")
+    with pytest.warns(InputWarning, match=r"ODS 0\.600, but the best of eval_cover_th.txt is 0\.7"):
+        bb.Evaluation.load(tmp_path)
+    # PRI and VOI exchanged, PRI in percent, a negative VOI
+    for row in ("0.3 1.37 1.12 0.2 0.83 0.9", "0.2 83 90 0.3 1.4 1.1", "0.2 0.8 0.9 0.3 -1.4 -1.1"):
+        (tmp_path / "eval_RI_VOI.txt").write_text(row)
+        with pytest.raises(bb.DataError, match=r"shares from 0 to 1|none below 0"):
+            bb.Evaluation.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["test_1", "test_5"])

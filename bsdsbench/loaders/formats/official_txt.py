@@ -93,19 +93,23 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _check_shares(name: str, rows: F8) -> None:
-    """Check that recall, precision, F and covering in a table are shares from 0 to 1.
+    """Check that recall, precision, F, covering and PRI in a table are shares from 0 to 1.
 
     `rows` (N, columns) are those of the file `name`. In a curve (eval_bdry_thr.txt), an undefined
     precision where nothing is found becomes 0 in place, as the official program writes it. Raises
-    FaultError for any other NaN in a curve, and for a value above 1. Gives an InputWarning if the
-    columns of recall and precision seem to be exchanged.
+    FaultError for any other NaN in a curve, for a share above 1, and for a negative number. Gives
+    an InputWarning if the columns of recall and precision seem to be exchanged.
     """
-    if name.startswith(("eval_bdry", "eval_cover")):
-        # Before the shares, tables of images have an index and a threshold, others a threshold
-        shares = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
-        if (shares > 1).any():
-            top = f"values up to {np.nanmax(shares):g}, expected shares from 0 to 1"
-            raise FaultError(top, fix="divide percentages by 100")
+    # Before the scores, tables of images have an index and a threshold, others a threshold
+    scores = rows[:, 2:] if name.endswith("_img.txt") else rows[:, 1:]
+    # Of these tables PRI is a share, in the columns before a threshold or VOI
+    n_shares = {"eval_RI_VOI.txt": 2, "eval_RI_VOI_thr.txt": 1}.get(name)
+    shares = scores[:, :n_shares]
+    if (shares > 1).any():
+        top = f"values up to {np.nanmax(shares):g}, expected shares from 0 to 1"
+        raise FaultError(top, fix="divide percentages by 100")
+    if (scores < 0).any():
+        raise FaultError(f"values down to {np.nanmin(scores):g}, expected none below 0")
     if name != "eval_bdry_thr.txt":
         return
     thresholds, recall, precision = rows.T[:3]  # the columns are threshold, R, P and F
