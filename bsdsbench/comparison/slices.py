@@ -204,7 +204,7 @@ def _jackknife_interval(
 
 def slice_tables(
     runs: Sequence[Evaluation],
-    by: Sequence[str],
+    by: str | Sequence[str],
     columns: Sequence[str] | None = None,
     cluster: str | None = None,
     slices: Sequence[Slices] | None = None,
@@ -215,8 +215,10 @@ def slice_tables(
 
     Parameters
     ----------
-    runs, by : sequence
-        One or more runs, and the group columns of their images.
+    runs : sequence of Evaluation
+        One or more runs.
+    by : str or sequence of str
+        One or more group columns of their images.
     columns : sequence of str or None
         The scores to show, or "all". Default: those that tables of several runs show.
     cluster : str or None
@@ -230,7 +232,7 @@ def slice_tables(
         If a run has no per-image counts, or lacks a column.
     """
     tables: list[Table] = []
-    for column in by:
+    for column in [by] if isinstance(by, str) else by:
         slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
             pairs = zip(runs, slices_of_runs, strict=True)

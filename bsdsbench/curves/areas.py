@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import F8, given_number, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
 from bsdsbench.curves.samples import (
@@ -197,7 +197,7 @@ def auccalculator_areas(
     points = interpolate_pr(tps, fps, p)  # step 4
     precision = np.r_[points.precision[0], points.precision]
     recall = np.r_[0.0, points.recall]
-    if min_recall:
+    if given_number(min_recall, "min_recall", 0, 1):
         # Replace all points up to `min_recall` by one point, interpolated at `min_recall`
         precision_at_start = np.interp(min_recall, recall, precision)
         is_later = recall > min_recall

@@ -145,7 +145,7 @@ def test_a_slice_of_empty_masks_does_not_suggest_one_set_of_predictions():
 
 def test_a_metric_that_the_first_run_lacks_has_a_table():
     runs = [grouped("a"), grouped("b", pixel=True)]
-    tables = slice_tables(runs, ["weather"])
+    tables = slice_tables(runs, "weather")
     assert [table.key for table in tables] == ["boundary-by-weather", "pixel-by-weather"]
     assert {row[0] for row in tables[1].rows} == {"b"}
 
