@@ -98,8 +98,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    of_lower = {name.lower(): name for name in known}  # BSDS500 is bsds500
+    near = get_close_matches(word.lower(), of_lower, n=1, cutoff=0.6)
+    return f"; did you mean {of_lower[near[0]]!r}?" if near else ""
 
 
 def is_text(value: str) -> bool:
