@@ -1,6 +1,7 @@
 """Several tolerances in one run: each is its single run, and all know them."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -169,6 +170,9 @@ def test_compare_and_gate_know_them(runs, tmp_path):
     assert not [score for score in with_first.scores if "@" in score]
     (difference,) = bb.comparability(three, alone["0.03"])
     assert difference.severity is Severity.FORBIDS
+    # The first tolerance is the same, but "ods@mean" is over others
+    two = replace(three, protocol=three.protocol.replace(max_dist=three.protocol.max_dist[:2]))
+    assert bb.comparability(three, two)[0].severity is Severity.FORBIDS
     baseline = tmp_path / "baseline.json"
     call("check", out / "three", "--baseline", baseline, "--update", "--quiet")
     assert "boundary.ods@0_03" in json.loads(baseline.read_text("utf-8"))["scores"]
