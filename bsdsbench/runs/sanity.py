@@ -74,6 +74,7 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
       cover most of the image (only if no metric matches them; `first_look` checks these otherwise)
     - "outside": nearly all that is annotated is void, that is, excluded from the score
     - "volume": the maps of the image are probably slices of a volume
+    - "objects": the maps of the annotators are probably those of single objects
     - "void": a region of the ground truth is probably void, as its label is white or negative
     - "resized": labels of the ground truth were probably stored as JPEG
     - those of each metric's own `symptoms`
@@ -97,6 +98,10 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
     if n_maps == len(gt.boundaries) and n_maps >= _MANY_MAPS:
         problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
         yield "volume", problem, "save a file for each slice"
+    is_apart = np.count_nonzero([m.any() for m in gt.boundaries]) > 1 and look.truth.max() == 1
+    if is_apart and thickness(look.truth) > _BROAD_EDGES:
+        problem = "the areas that annotators mark never overlap: a file for each object?"
+        yield "objects", problem, "merge the files of an image"
     # Whether label maps of the ground truth count as such, or for the boundaries between labels
     reads_regions, are_matched = protocol.gt_kind == "labels", not metrics
     for metric in metrics:

@@ -250,3 +250,15 @@ def test_a_second_sigmoid_is_said(low, high, is_said, dtype):
     stored = [(soft * WHITES.get(dtype, 1)).astype(dtype) for soft in maps]
     lines = [line for line in said_of(stored, drawn) if "sigmoid or softmax twice?" in line]
     assert len(lines) == is_said
+
+
+@pytest.mark.parametrize("metric", ["aiu", "pixel"])
+def test_annotators_who_mark_an_object_each_are_said(metric):
+    left = np.hypot(*np.mgrid[-30:30, -20:60]) < 15
+    outline = bb.seg2bdry(left.astype(np.uint8))
+    apart, lines = (left, left[:, ::-1]), (outline, outline[:, ::-1])
+    same, single = (left, np.roll(left, 2, 0)), (left, left & False)
+    for drawn, is_said in ((apart, True), (same, False), (single, False), (lines, False)):
+        said = said_of([0.8 * np.any(drawn, axis=0)] * 2, [drawn] * 2, metric)
+        words = "the areas that annotators mark never overlap: a file for each object? in 2 of 2"
+        assert [line[: len(words)] for line in said] == [words] * is_said
