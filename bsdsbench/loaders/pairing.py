@@ -206,6 +206,9 @@ def pair(
             example = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
             advice = [f"{example}: {listed(files, 3)}"]
+            if side is pred and options.get("pred_kind") == "classes" and options.get("classes"):
+                names = listed([show(name) for name in options["classes"]], 3)
+                advice.append(f"boundaries of each class: in folders {names}, or class_001 ..")
             fault, ids = "several files for", side.ambiguous
             problems.append(_problem_of(folder, fault, ids, advice, _ON_SEVERAL))
     unpredicted = gts.keys() - preds.keys()
