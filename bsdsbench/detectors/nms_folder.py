@@ -14,9 +14,13 @@ from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.fit import thickness
 from bsdsbench.runs.keywords import StrPath
+from bsdsbench.runs.sanity import LOOKS
 from bsdsbench.text import listed, show
 from bsdsbench.transforms.maps import prepare
+
+_THIN = 0.9  # NMS leaves a `thickness` up to 0.88; raw maps have about 0.99
 
 
 def nms_files(
@@ -36,6 +40,7 @@ def nms_files(
     Raises DataError before anything is written if a folder has no maps, if `target` lies in one of
     the sources, or if the folders contain different images. If a file cannot be processed, the
     others still are; such errors, and two files with the same id, are raised together at the end.
+    An InputWarning says if most of the first maps are thin already, or bright (inverted?).
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = [Path(folder) for folder in folders], Path(target)
@@ -57,15 +62,28 @@ def nms_files(
         which = f"{show(target)}: also holds maps of earlier calls: {listed(others)}"
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
+    thin, bright = list[str](), list[str]()  # those of the first LOOKS maps, by their ids
     for done, image_id in enumerate(ids, 1):
         try:
             soft = _mean_map([files[image_id] for files in files_of_folders])
+            if done <= LOOKS:
+                values = unit(prepare(soft, protocol.replace(nms=False)))  # inverted, if asked for
+                thin += [image_id] if thickness(values) < _THIN else []
+                bright += [image_id] if values.mean() > 0.5 else []
             thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
             write_atomic(target / f"{image_id}.png", png_bytes(thinned))
         except DataError as error:
             errors.append(error)
         if progress:
             progress(done, len(ids), image_id)
+    n_checked = min(LOOKS, len(ids))
+    for image_ids, has, fix in (
+        (thin, "have thin edges already, which a second NMS breaks up", "give the raw maps"),
+        (bright, "are bright, also off their edges", Setting("invert", not protocol.invert)),
+    ):
+        if 2 * len(image_ids) > n_checked:
+            line = f"{len(image_ids)} of {n_checked} checked maps {has} [{listed(image_ids, 3)}]"
+            warn(InputWarning(line, fix=fix))
     if errors:
         raise DataError.collect(errors)
     return len(ids)

@@ -47,6 +47,21 @@ def test_maps_of_an_earlier_call_are_said(raw, tmp_path):
         nms_files(raw[0], tmp_path / "thin", Protocol())
 
 
+def test_maps_that_are_thin_or_inverted_are_said(raw, tmp_path):
+    """Neither can be seen in the maps that NMS writes."""
+    nms_files(raw[0], tmp_path / "thin", Protocol())
+    with pytest.warns(InputWarning, match="^2 of 2 checked maps have thin edges already"):
+        nms_files(tmp_path / "thin", tmp_path / "twice", Protocol())
+    for path in raw[0].iterdir():
+        iio.imwrite(path, 255 - iio.imread(path))
+    with pytest.warns(InputWarning, match=r"^2 of 2 checked maps are bright, .*\(invert=True\)"):
+        nms_files(raw[0], tmp_path / "dark", Protocol())
+    nms_files(raw[0], tmp_path / "light", Protocol(invert=True))
+    assert [p.read_bytes() for p in sorted((tmp_path / "light").iterdir())] == [
+        p.read_bytes() for p in sorted((tmp_path / "thin").iterdir())
+    ]
+
+
 def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
     (raw[0] / "a.png").write_bytes(b"no picture")
     np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))

@@ -112,7 +112,9 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
             assert a.counts["semantic"].equals(b.counts["semantic"])
     assert evaluated(folders[0], as_mat, KILLED).records
     (per_class / "dog" / "b.png").unlink()
-    with pytest.raises(PairingError, match="several files for: b .*in folders cat, dog, sheep, or"):
+    with pytest.raises(
+        PairingError, match=r"several files for: b .*in folders cat, dog, sheep, or"
+    ):
         evaluated(per_class, folders[1])
 
 
