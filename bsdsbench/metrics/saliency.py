@@ -77,7 +77,7 @@ def _measures(counts: Stack, beta2: float) -> dict[str, F8]:
 
     The columns are the 256 levels (the thresholds 0, 1/255, .. 1), the adaptive threshold of each
     image, and one half. Maps without valid pixels have NaN. The measures are precision, recall, F,
-    IoU, Dice, balanced error rate (BER), and the alignment measure E, which lacks the last column.
+    IoU, Dice and balanced error rate (BER).
 
     counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
         the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half. "positives"
@@ -97,7 +97,6 @@ def _measures(counts: Stack, beta2: float) -> dict[str, F8]:
         # Balanced error rate: 1 - the mean of the recalls of mask and background. `ratio` is 0 if
         # the denominator is 0, so the recall of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
-        "e": e_measure(counts["tp"], counts["fp"], positives, n_pixels),
     }
     return {name: np.where(n_pixels > 0, values, np.nan) for name, values in measures.items()}
 
@@ -234,6 +233,9 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         """
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
         of_images, of_sums = _measures(stack, opt.beta2), _measures(sums, opt.beta2)
+        positives, n_pixels = stack["positives"][:, None], stack["pixels"][:, None]  # not void
+        alignment = e_measure(stack["tp"], stack["fp"], positives, n_pixels)
+        of_images["e"] = np.where(n_pixels > 0, alignment, np.nan)  # (N, 257), not at one half
         # The curve of each measure, averaged over images, (S, 256)
         curves = {k: weighted_mean(weights, v[:, :_N_LEVELS]) for k, v in of_images.items()}
         scores: dict[str, Any] = {
@@ -243,11 +245,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "max_f_sum": of_sums["f"][:, :_N_LEVELS].max(axis=1),
             "adaptive_f_sum": of_sums["f"][:, _N_LEVELS],
         }
-        n_pixels = stack["pixels"]  # (N,), without void pixels
+        has_pixels = stack["pixels"] > 0
         values = {  # scores that are means over images: their values for each image, (N,)
-            "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
-            "s_measure_mean": np.where(n_pixels > 0, stack["s_measure"], np.nan),
-            "weighted_f_mean": np.where(n_pixels > 0, stack["weighted_f"], np.nan),
+            "mae_mean": defined_ratio(stack["abs_error_sum"], stack["pixels"]),
+            "s_measure_mean": np.where(has_pixels, stack["s_measure"], np.nan),
+            "weighted_f_mean": np.where(has_pixels, stack["weighted_f"], np.nan),
         }
         for name, curve in curves.items():
             of_image = of_images[name]  # (N, 258)
