@@ -26,12 +26,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8
 from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
-from bsdsbench.metrics.contour.pairs import (
-    Instances,
-    find_instances,
-    match_regions,
-    overlaps_of_classes,
-)
+from bsdsbench.metrics.contour.pairs import find_instances, match_regions, overlaps_of_classes
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.label_metric import LabelMetric
@@ -79,14 +74,21 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    counts: dict[str, Map] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
-    counts["iou_sum"] = np.zeros(n)
+    # Classes of paired instances, of unpaired predicted and annotated ones; the IoU of the pairs
+    paired = false = missed = np.zeros(0, np.int64)
+    pair_iou = np.zeros(0)
     # An overlap is a pair of labels at the same pixels: their classes (-1: none), number of pixels
     if params.unit == "class":
         pred_class, gt_class, pixels, _ = overlaps_of_classes(pred, gt, params)
     else:
         instances = find_instances(pred, gt, params)
-        counts = _count_instances(instances, params)
+        pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
+        # `excused`: the share of a predicted instance on void pixels or a crowd (objects together)
+        is_false = instances.excused <= _MOST_EXCUSED
+        is_false[pairs.pred] = False
+        class_of_gt, pair_iou = instances.gt.class_of, pairs.iou
+        paired, missed = class_of_gt[pairs.gt], np.delete(class_of_gt, pairs.gt)
+        false = instances.pred.class_of[is_false]
         # The class of the instance in each overlap. The index of no instance, -1, gives the class
         # that is appended at the end: -1, no class
         pred_class = np.append(instances.pred.class_of, -1)[instances.pred.region_of_overlap]
@@ -96,27 +98,9 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
             pixels = np.where(instances.gt.void, 0, pixels)
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
-    return Counts(confusion=confusion, **counts)
-
-
-def _count_instances(instances: Instances, params: LabelOptions) -> dict[str, Map]:
-    """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
-
-    Returns, (C,) each: `tp`, pairs; `fp` and `fn`, unpaired predicted and annotated instances; and
-    `iou_sum`, the summed IoU of the pairs. Unpaired predictions on void pixels are not counted.
-    """
-    pred, gt, n_classes = instances.pred, instances.gt, len(params.class_names)
-    pairs = match_regions(instances, "id" if params.unit == "id" else "iou")
-    # `excused`: the share of a predicted instance on void pixels or a crowd (unnumbered objects)
-    is_false = instances.excused <= _MOST_EXCUSED
-    is_false[pairs.pred] = False
-    paired, missed = gt.class_of[pairs.gt], np.delete(gt.class_of, pairs.gt)
-    return {
-        "tp": np.bincount(paired, minlength=n_classes),
-        "fp": np.bincount(pred.class_of[is_false], minlength=n_classes),
-        "fn": np.bincount(missed, minlength=n_classes),
-        "iou_sum": np.bincount(paired, pairs.iou, n_classes).astype(np.float64),
-    }
+    tp, fp, fn = (np.bincount(classes, minlength=n) for classes in (paired, false, missed))
+    iou_sum = np.bincount(paired, pair_iou, n).astype(np.float64)
+    return Counts(confusion=confusion, tp=tp, fp=fp, fn=fn, iou_sum=iou_sum)
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:

@@ -193,7 +193,21 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
     """
-    boundaries = _annotated_boundaries(gt, params)  # (C, H', W'), scaled
+    from bsdsbench.kernels.thinning import thin_each
+
+    boundaries, is_scaled = gt.parts.get("class_boundaries"), False
+    # Draw the labels if there are no annotated boundaries, or if a radius is given
+    if boundaries is None or ("labels" in gt.parts and params.radius > 0):
+        instances = gt.instances if params.instances else None
+        boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
+        is_scaled = params.scaled == "labels"  # before the boundaries were drawn
+    else:
+        _check_class_axis(boundaries, params, GT_SIDE)
+        boundaries = _overwrite_border(boundaries != 0, params)
+    if params.thin_gt:
+        boundaries = thin_each(boundaries)
+    if not is_scaled:
+        boundaries = _scale_to_nearest(boundaries, params.scale)
     labels = gt.parts.get("labels")  # None if the ground truth has only boundaries
     if labels is not None:
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
@@ -215,28 +229,6 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     inner = np.s_[..., border:-border, border:-border]
     maps, boundaries = np.ascontiguousarray(maps[inner]), np.ascontiguousarray(boundaries[inner])
     return PreparedClasses(maps, boundaries, None if labels is None else labels[inner])
-
-
-def _annotated_boundaries(gt: GroundTruth, params: SemanticOptions) -> Bool:
-    """Return the annotated boundaries of C classes, thinned and scaled by the options, (C, H', W').
-
-    They are drawn from the annotated labels if there are no annotated boundaries, or if a radius is
-    given. If `params.scaled` is "labels", the labels are scaled before, otherwise the boundaries.
-    """
-    from bsdsbench.kernels.thinning import thin_each
-
-    annotated = gt.parts.get("class_boundaries")
-    if annotated is None or ("labels" in gt.parts and params.radius > 0):
-        instances = gt.instances if params.instances else None
-        boundaries = class_boundaries(gt.labels, params, instances, GT_SIDE)
-        is_scaled = params.scaled == "labels"
-    else:
-        _check_class_axis(annotated, params, GT_SIDE)
-        boundaries = _overwrite_border(annotated != 0, params)
-        is_scaled = False
-    if params.thin_gt:
-        boundaries = thin_each(boundaries)
-    return boundaries if is_scaled else _scale_to_nearest(boundaries, params.scale)
 
 
 def class_boundaries(

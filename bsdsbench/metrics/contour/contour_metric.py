@@ -226,8 +226,11 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     shells, near, outline : sums over each class of the counts of `_count_boundaries`
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    The counts of `_object_counts` are added for means over the objects of videos (`opt.mean` is
-    "sequences"). If all pixels are void, no measure is defined.
+    If `opt.mean` is "sequences", for means over the objects of videos, also `objects` (n, 3 + M),
+    for each of n objects its number, its pixels in pred, those in gt, and its measures; and
+    `absent` (M,), the measures of an object that neither map has in a frame. Raises DataError if
+    these objects are not paired by number, or have classes (named ones, or as part of the number:
+    class x divisor + number). If all pixels are void, no measure is defined.
     """
     pair = pair_masks(pred, gt, opt)  # a mask (or instance) has the same label 0 .. n - 1 in both
     compared = Compared(pair, opt.spacing)  # computes areas, outlines and distances of labels
@@ -254,34 +257,18 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
         np.add.at(counts[name], pair.class_of, rows)
     if opt.mean == "sequences":
-        areas_in_pred_and_gt = compared.areas[:, 1:]
-        counts |= _object_counts(pair.ids, areas_in_pred_and_gt, values, opt)
+        if pair.ids is None or opt.classes or opt.divisor:
+            raise DataError(
+                "contour.mean='sequences': expected objects without classes",
+                fix=Setting("contour.unit", "id", "numbered objects"),
+            )
+        # Pixels of each object in pred, and in gt, beside its number and its measures
+        counts["objects"] = np.column_stack([pair.ids, compared.areas[:, 1:], values])
+        # The convention for two empty masks: the value of overlaps such as IoU, and of distances
+        overlap, distance = CONVENTIONS[opt.empty].both_empty
+        are_distances = [TABLE[name].is_distance for name, _ in opt.measures().values()]
+        counts["absent"] = np.where(are_distances, float(distance), overlap)
     return Counts(**counts)
-
-
-def _object_counts(
-    ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
-) -> dict[str, NDArray[np.generic]]:
-    """Return the counts of one frame from which means over the frames of a sequence are computed.
-
-    ids (n,): the number of each object in the files, or None if objects are not paired by number.
-    areas (n, 2): the number of pixels of each object in pred, and in gt.
-    values (n, M): the measures of each object, in the order of `opt.measures()`.
-
-    Returns `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures of an
-    object in a frame in which neither map has it. Raises DataError if the objects are not paired by
-    number, or have classes (named ones, or as part of the number: class x divisor + number).
-    """
-    if ids is None or opt.classes or opt.divisor:
-        raise DataError(
-            "contour.mean='sequences': expected objects without classes",
-            fix=Setting("contour.unit", "id", "numbered objects"),
-        )
-    # The user's convention for two empty masks: the value of overlaps such as IoU, and of distances
-    overlap, distance = CONVENTIONS[opt.empty].both_empty
-    are_distances = [TABLE[name].is_distance for name, _ in opt.measures().values()]
-    absent = np.where(are_distances, float(distance), overlap)
-    return {"objects": np.column_stack([ids, areas, values]), "absent": absent}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:

@@ -384,53 +384,35 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    has_gt_zero = table.gts.zero_cols[annotator] >= 0
+    zero_col = table.gts.zero_cols[annotator]  # of the annotated region with label 0; -1: none
     splits_zero = rule == "cremi" and table.zero_row >= 0
-    if rule != "region" and (has_gt_zero or splits_zero):
-        pairs = _pairs_by_zero_rule(table, annotator, splits_zero)
-    else:  # label 0 needs no treatment
-        pairs = _PixelPairs(
-            both=int(table.overlap_sums.squares[annotator]),
-            pred=int(table.area_sums.squares),
-            gt=int(table.gts.area_sums.squares[annotator]),
-            n_pixels=table.n_pixels,
-        )
-    with_itself = 0 if rule == "cremi" else pairs.n_pixels  # pairs to remove
-    both, pred, gt = (n - with_itself for n in (pairs.both, pairs.pred, pairs.gt))
-    mean_pairs = 0.5 * gt + 0.5 * pred
-    return 1.0 - both / mean_pairs if mean_pairs else 0.0
-
-
-class _PixelPairs(NamedTuple):
-    """Numbers of ordered pairs of pixels, also with itself: n^2 in a region of n pixels."""
-
+    # Ordered pairs of pixels in one region, also with itself: n^2 in a region of n pixels
     both: float  # in one region of both maps
     pred: float
-    gt: int
-    n_pixels: int  # number of pixels that are not ignored
-
-
-def _pairs_by_zero_rule(table: OverlapTable, annotator: int, splits_zero: bool) -> _PixelPairs:
-    """Count pairs of pixels without those in the annotator's region with label 0.
-
-    If `splits_zero`, each pixel in the segmentation's region with label 0 is a region of its own.
-    Its single pair, with itself, counts only 1/N for N pixels of the image, as in CREMI's program.
-    """
-    # An overlap has a row (region of the segmentation), a column (region of an annotator) and a
-    # number of pixels. In the sparse table, row r has the overlaps indptr[r] : indptr[r + 1]
-    indptr, cols, counts = table.cells
-    first, end = table.gts.col_start[annotator : annotator + 2]  # the annotator's columns
-    is_counted = (cols >= first) & (cols < end) & (cols != table.gts.zero_cols[annotator])
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
-    cols, counts = cols[is_counted], counts[is_counted]
-    gt_area = np.bincount(cols - first, counts).astype(np.int64)
-    is_split = splits_zero & (rows == table.zero_row)
-    split_pairs = int(counts[is_split].sum()) / table.n_pixels
-    unsplit = counts[~is_split]
-    pred_area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
-    return _PixelPairs(
-        both=int(unsplit @ unsplit) + split_pairs,
-        pred=int(pred_area @ pred_area) + split_pairs,
-        gt=int(gt_area @ gt_area),
-        n_pixels=int(counts.sum()),
-    )
+    if rule == "region" or (zero_col < 0 and not splits_zero):  # label 0 needs no treatment
+        both = int(table.overlap_sums.squares[annotator])
+        pred = int(table.area_sums.squares)
+        gt = int(table.gts.area_sums.squares[annotator])
+        n_pixels = table.n_pixels
+    else:
+        # An overlap has a row (region of the segmentation), a column (region of an annotator) and a
+        # number of pixels. In the sparse table, row r has the overlaps indptr[r] : indptr[r + 1]
+        indptr, cols, counts = table.cells
+        first, end = table.gts.col_start[annotator : annotator + 2]  # the annotator's columns
+        is_counted = (cols >= first) & (cols < end) & (cols != zero_col)
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
+        cols, counts = cols[is_counted], counts[is_counted]
+        # If each pixel of the row with label 0 is a region of its own, its only pair, with itself,
+        # counts just 1/N for N pixels of the image, as in CREMI's program
+        is_split = splits_zero & (rows == table.zero_row)
+        split_pairs = int(counts[is_split].sum()) / table.n_pixels
+        unsplit = counts[~is_split]
+        pred_area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
+        gt_area = np.bincount(cols - first, counts).astype(np.int64)
+        both = int(unsplit @ unsplit) + split_pairs
+        pred = int(pred_area @ pred_area) + split_pairs
+        gt = int(gt_area @ gt_area)
+        n_pixels = int(counts.sum())  # without ignored ones
+    with_itself = 0 if rule == "cremi" else n_pixels  # pairs to remove
+    mean_pairs = 0.5 * (gt - with_itself) + 0.5 * (pred - with_itself)
+    return 1.0 - (both - with_itself) / mean_pairs if mean_pairs else 0.0

@@ -327,7 +327,8 @@ class RegionMetric(Metric[None]):
           covering of the ground truth by the prediction, and of the prediction by the ground truth
         - eval_RI_VOI.txt: one row with the ODS threshold, ODS and OIS of PRI, then of VOI
         - eval_RI_VOI_thr.txt: threshold, PRI, VOI
-        - region_curves.csv: all measures at each threshold
+        - region_curves.csv: a row per threshold and a column for each measure, or three for those
+          with precision and recall: fop_precision, fop_recall, fop_f
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         keys = ("ods_threshold", "ods", "ois")
@@ -351,7 +352,16 @@ class RegionMetric(Metric[None]):
         }
         for file, table in tables.items():
             yield file, format_rows(table)
-        yield "region_curves.csv", _curves_csv(score, thresholds)
+        columns = {"thresholds": thresholds}
+        columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
+        for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
+            columns |= {
+                f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")
+            }
+        columns |= {name: score[name].curve for name in ERRORS}
+        rows = np.column_stack([*columns.values()]).tolist()
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
+        yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.
@@ -372,22 +382,6 @@ class RegionMetric(Metric[None]):
         if not scores:
             return None
         return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))}
-
-
-def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return the mean values of all measures as CSV text, with a header and a row per threshold.
-
-    Each measure is a column, such as "pri" (Rand index). Those with precision and recall, objects
-    and parts ("fop") and pixel pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
-    """
-    columns = {"thresholds": thresholds}
-    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
-    for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-        columns |= {f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")}
-    columns |= {name: score[name].curve for name in ERRORS}
-    rows = np.column_stack([*columns.values()]).tolist()
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
-    return "\n".join(lines)
 
 
 def region_score(records: Sequence[ImageRecord] | Counts) -> Score:
