@@ -150,6 +150,9 @@ def test_one_other_value_is_no_gray_picture(tmp_path, mode, channel, words):
     values[2, 4, channel] ^= 1
     path = save(tmp_path / "a.png", values)
     refused(rf"a\.png: .*{words}", read_image, path, error=FileFormatError)
+    if words == "colour":
+        advice = r"save one channel; if its colours are classes or objects, save the number"
+        refused(advice, read_image, path, Palette.MASK)
     if mode == "RGB":
         assert read_photo(path).tolist() == values.tolist()
 

@@ -304,6 +304,8 @@ def _merge_channels(array: Map, palette: Palette, mode: str) -> Map:
         fix = "save one channel"
         if palette is Palette.INDICES:
             fix = "save the number of its class, or of its object, in place of each colour"
+        elif palette is Palette.MASK:
+            fix += "; if its colours are classes or objects, save the number of each"
         elif mode == "P":
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
