@@ -476,7 +476,8 @@ def evidence_of(
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt_file)
     if pred is not None:
         is_soft = pred.kind in ("soft", "ucm2")
-        is_stack = pred.kind == "classes" and pred.classes.ndim == 3  # boundaries of each class
+        # Boundaries of each class; a metric without thresholds reads masks, also as (1, H, W)
+        is_stack = has_thresholds and pred.kind == "classes" and pred.classes.ndim == 3
         # A set of flags; the maximum of a faint map, or 100 of an 8-bit map, otherwise 0
         values, strongest = pred.evidence.values, pred.evidence.strongest
         if is_soft or is_stack:
