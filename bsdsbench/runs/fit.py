@@ -45,6 +45,7 @@ FLIPS = (
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 _MUCH_DARKER = 1.3
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
+THIN_EDGES = 0.9  # NMS leaves a `thickness` up to 0.88; raw maps have about 0.99
 _ROUNDING = 1e-9  # larger than the rounding errors of means of maps
 
 

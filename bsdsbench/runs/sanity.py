@@ -32,6 +32,7 @@ from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     CLEARLY_BETTER,
+    THIN_EDGES,
     Look,
     Thumbnails,
     find_swaps,
@@ -153,7 +154,8 @@ def first_look(
        or most of them fit the mask or labels of another image.
     4. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
     5. Swapped maps: a map fits the ground truth of another image clearly better than its own.
-    6. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
+    6. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS),
+       or thin ones, with NMS.
 
     In addition, symptoms of single images (`find_symptoms`) are reported if most images have them,
     and so are maps that use a part of the values of their form, as 12 of 16 bits.
@@ -191,6 +193,11 @@ def first_look(
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and protocol.thin and not protocol.nms:
         mistakes = _find_thick_maps(comparable)
+    elif not mistakes and is_matched and protocol.nms:
+        thin = [look.pred.image_id for look in comparable if thickness(look.soft) < THIN_EDGES]
+        if 2 * len(thin) > n_checked:
+            fixes = "give the raw maps", Setting("nms", False, "if its NMS was applied already")
+            mistakes = [_warning("have thin edges, which NMS breaks up", thin, n_checked, fixes)]
     return warnings + mistakes
 
 

@@ -92,6 +92,7 @@ def test_neither_ground_truth_nor_task(words):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* thin edges")  # those of Sobel, with NMS
 def test_with_the_set_in_the_cache_its_name_is_enough(archive, tmp_path):
     call("data", "get", "bsds500", "--url", archive)
     few = ("--workers", 1, "--quiet")

@@ -126,7 +126,7 @@ OFFERED = {
         *("topology", "ccq", "calibration"),
     },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
-    ChecksSet: {"superpixel", "contour"},
+    ChecksSet: {"superpixel", "contour", "wireframe"},
     CurveOfPixels: {"pixel"},
     LinksImages: {"contour"},
     CompletesScore: {"semantic"},

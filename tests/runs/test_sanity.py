@@ -341,7 +341,7 @@ def test_boundaries_that_are_given_as_regions_are_said(tmp_path, recwarn):
 def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
     for name, ends in (("gt", ENDS + 1), ("rows", ENDS[:, [1, 0, 3, 2]]), ("columns", ENDS)):
         (tmp_path / name).mkdir()
-        size = {"size": (128, 128)} if name == "gt" else {"score": [0.9, 0.8, 0.7]}
+        size = {"size": (128, 128)} if name == "gt" else {"score": [0.99, 0.98, 0.7]}
         np.savez(tmp_path / name / "a.npz", lines=ends, **size)
     assert warnings_of(recwarn, tmp_path / "rows", tmp_path / "gt", "wireframe") == []
     said = warnings_of(recwarn, tmp_path / "columns", tmp_path / "gt", "wireframe")

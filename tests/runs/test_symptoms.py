@@ -252,6 +252,15 @@ def test_a_second_sigmoid_is_said(low, high, is_said, dtype):
     assert len(lines) == is_said
 
 
+def test_thin_maps_with_nms_are_said():
+    """NMS of maps that have gone through it breaks their lines."""
+    drawn = [bb.seg2bdry(mask.astype(np.uint8)) for _, mask in masks()]
+    thin, thick = [0.5 * lines for lines in drawn], [0.5 * mask for _, mask in masks()]
+    for maps, nms, is_said in ((thin, True, True), (thin, False, False), (thick, True, False)):
+        said = said_of(maps, drawn, "boundary", nms=nms, max_dist_px=3)
+        assert ["have thin edges, which NMS breaks up" in line for line in said] == [True] * is_said
+
+
 @pytest.mark.parametrize("metric", ["aiu", "pixel"])
 def test_annotators_who_mark_an_object_each_are_said(metric):
     left = np.hypot(*np.mgrid[-30:30, -20:60]) < 15
