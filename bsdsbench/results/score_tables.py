@@ -438,8 +438,10 @@ def _shown_columns(
     usual_keys = metric.usual(metric.options_of(protocol))
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
     shown = []
-    # `columns_of` adds columns for scores at further tolerances, which only the keys tell
-    for column in metric.part_columns if has_parts else metric.columns_of(keys):
+    columns = metric.columns_of(keys)
+    if has_parts:  # beside columns of their own, those at further tolerances, which the keys tell
+        columns = (*metric.part_columns, *(c for c in columns if c not in metric.columns))
+    for column in columns:
         is_usual = not usual_keys or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
         if is_shown and column.key.partition(".")[0] in keys:

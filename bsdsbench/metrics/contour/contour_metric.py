@@ -15,7 +15,8 @@ Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ _MEASURES_OF_GROUP = {
     "cldice": ("percent", "cldice"),
 }
 _GROUPS = tuple(_MEASURES_OF_GROUP)
+# The key of a measure at a size, as of `_key_at`
+_SIZED_KEY = re.compile(r"(?:biou|biou-min|f|nsd-(?:area|counts|mean)|trimap)@[0-9_e+-]+")
 # The counts that are summed over images, with a row for each class
 _SUMMED_COUNTS = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pairs")
 
@@ -174,19 +177,17 @@ def _columns() -> Iterator[Column]:
     """
     yield Column("dice", "Dice", quantity="iou")  # a published Dice may be an IoU
     yield Column("iou", "IoU", quantity="iou")
-    for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
-        key, key_of_min = _key_at("biou", size), _key_at("biou-min", size)
-        yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
-        heading = f"min of IoU, BIoU {text}"
-        yield Column(key_of_min, heading, f"min {text}", shown="own", quantity=key)
-    yield Column("f@0_008", "F 0.8%", quantity="f@")
+    for size in (0.02, 0.005, 0.01):
+        yield _sized_column(_key_at("biou", size))
+        yield _sized_column(_key_at("biou-min", size))
+    yield _sized_column("f@0_008")
     yield Column("jf", "J&F")
     for key, name in (("iou", "J"), ("f", "F")):
         yield Column(f"{key}_recall", f"{name} recall", shown="own")
         yield Column(f"{key}_decay", f"{name} decay", lower=True, shown="own")
     yield Column("objects", "objects", digits=0, shown="own", score=False)
     for radius in (1, 2, 3, 5, 9, 12):
-        yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
+        yield _sized_column(f"f@{radius}")
     yield Column("bf", "BF")
     yield _distance_column("hd")
     for percent in PERCENTS:
@@ -195,11 +196,29 @@ def _columns() -> Iterator[Column]:
     yield from map(_distance_column, _ASSD)
     for t in (0.5, 1, 2, 3, 5, 10):
         for unit in ("area", "counts", "mean"):
-            yield Column(_key_at(f"nsd-{unit}", t), f"NSD {unit} {t}", quantity=f"nsd@{t}")
+            yield _sized_column(_key_at(f"nsd-{unit}", t))
     yield Column("fom", "FOM")
     for width in (1, 2, 3, 5, 10, 20):
-        yield Column(f"trimap@{width}", f"trimap IoU {width} px")
+        yield _sized_column(f"trimap@{width}")
     yield Column("cldice", "clDice")
+
+
+def _sized_column(key: str) -> Column:
+    """Return the column of a measure at a size, such as "f@0_008", F at 0.008 of the diagonal."""
+    name, _, size = key.replace("_", ".").partition("@")
+    measure, _, unit = name.partition("-")
+    length = f"{size} px" if float(size) >= 1 else f"{100 * float(size):g}%"
+    if measure == "nsd":
+        return Column(key, f"NSD {unit} {size}", quantity=f"nsd@{size}")
+    if measure == "trimap":
+        return Column(key, f"trimap IoU {size} px")
+    if measure == "f":
+        return Column(key, f"F {length}", quantity="f@")
+    key_of_both = key.replace("-min", "")  # "biou-min" is the smaller one of IoU and Boundary IoU
+    if unit:
+        heading = f"min of IoU, BIoU {length}"
+        return Column(key, heading, f"min {length}", shown="own", quantity=key_of_both)
+    return Column(key, f"Boundary IoU {length}", f"BIoU {length}", quantity=key_of_both)
 
 
 def _distance_column(key: str) -> Column:
@@ -324,6 +343,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
         Column("pairs.pred_only", "in pred alone", digits=0, score=False),
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
+
+    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
+        """Return `columns` and, before the number of images, those of measures at other sizes."""
+        usual_keys = {column.key for column in self.columns}
+        others = [key for key in keys if _SIZED_KEY.fullmatch(key) and key not in usual_keys]
+        return (*self.columns[:-1], *map(_sized_column, others), self.columns[-1])
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns.

@@ -15,6 +15,8 @@ from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.label_metric import _read_maps
 from bsdsbench.metrics.segmentation import segmentation_counts
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.results.score_tables import score_tables
+from bsdsbench.tables.forms import to_text
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
 from tests.helpers.runs import refused
@@ -223,3 +225,17 @@ def test_classes_of_no_image_are_left_out_and_said():
     assert (parts["c"]["n_images"], parts["c"]["iou"]) == (0, None)
     assert found["iou"] == pytest.approx((parts["a"]["iou"] + parts["b"]["iou"]) / 2)
     assert other["over"]["mean_iou"] == {"classes": [2, 3]}
+
+
+def test_tables_show_measures_at_every_size():
+    options = {"tolerances": (4.0,), "boundary_sizes": (0.03,), "davis_bounds": (8.0,)}
+    protocol = Protocol.preset("masks").replace(options={"contour": options})
+    mask = np.zeros((40, 40), bool)
+    mask[5:30, 8:31] = True
+    items = [("a", np.roll(mask, 2, axis=0), mask), ("b", mask, mask)]
+    run = bb.evaluate_items(items, protocol, metrics="contour")
+    usual, whole = run.summary(), to_text(score_tables([run], columns=["all"]))
+    assert "NSD area 4" in usual
+    assert "Boundary IoU 3%" in usual
+    assert all(heading in whole for heading in ("min 3%", "F 8 px", "NSD mean 4"))
+    assert "contour.nsd-area@4" in bb.compare([run, run], names=["a", "b"], n_boot=20).scores
