@@ -58,42 +58,46 @@ def pixel_classes(
     function can replace `boundary_counts` as the `counter` of a metric.
     """
     from bsdsbench.kernels.bits import count_set_bits, unpack
+    from bsdsbench.kernels.matching import unmatched
     from bsdsbench.kernels.matching.matching import prepare_truth
-    from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])  # radius: tolerance r
     target = prepare_truth(gt_maps, radius)  # the annotated pixels, and those within r of one
-    around = prepare_surroundings(target, radius)  # the pixels within 2r of an annotated one
     # `changes`: the pixels that enter or leave the predicted map at each of T steps, from the
     # highest threshold to the lowest. `size` (T,): the number of its pixels after each step
     at_thresholds = threshold_changes(pred, shape, protocol, dropped=dropped, valid=valid)
     thresholds, changes, size = at_thresholds
     # Rows of uint64 words, one row for each pixel: bit k is set in `matched` if the pixel is
     # matched, and in `false` if it is predicted and not matched, at step k
-    pixel_bits = match_by_pixel(changes, target, around)
+    pixel_bits = unmatched.match_by_pixel(changes, target)
     false_row_of_pixel = pixel_bits.row_of.ravel()  # (H * W,), -1 if it is never predicted
     # Flat indices of the pixels that are predicted at any step; of those that are annotated, once
     # for each annotator; and of all these pixels, in ascending order
-    pred_pixel = np.flatnonzero(false_row_of_pixel >= 0)
-    gt_pixel = target.vertices.pixel.astype(np.int64)
-    pixel = np.union1d(pred_pixel, gt_pixel)
+    has_class = false_row_of_pixel >= 0
+    pred_pixel, gt_pixel = np.flatnonzero(has_class), target.vertices.pixel.astype(np.int64)
+    has_class[gt_pixel] = True
+    pixel = np.flatnonzero(has_class)
     # False pixels have the same class at every threshold at which they are false
     false_bits = pixel_bits.false[false_row_of_pixel[pred_pixel]]
     false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
+    missed = {int(PixelClass.MISSED): ~pixel_bits.gt_matched}  # code -> bits of annotated pixels
     if errors:
+        around = unmatched.prepare_surroundings(target, radius)  # within 2r of an annotated pixel
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         is_within_r = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_2r = unpack(around.near, shape[1]).flat[pred_pixel]
         false_codes = np.select([is_within_r, is_within_2r], [duplicate, near], background)
+        near_false = unmatched.near_false_bits(pixel_bits, target, around)
+        missed = _missed_by_class(pixel_bits, near_false)
     # Where the annotators of a pixel differ, the first layer that applies is shown: matched, false,
     # or one of the missed
     layers = [_Layer(PixelClass.MATCHED, pixel_bits.matched_pixel, pixel_bits.matched)]
-    for code in np.unique(false_codes).tolist():
+    for code in np.flatnonzero(np.bincount(false_codes)).tolist():
         is_of_code = false_codes == code
         layers.append(_Layer(code, pred_pixel[is_of_code], false_bits[is_of_code]))
-    for code, missed_bits in _missed_bits(pixel_bits, errors).items():
+    for code, missed_bits in missed.items():
         layers.append(_Layer(code, gt_pixel, missed_bits))
     classes = _merge_layers(layers, pixel, thresholds.size)
     # Order all by ascending threshold. `size` begins at the highest threshold, and so do the bits,
@@ -125,27 +129,26 @@ def _merge_layers(layers: Sequence[_Layer], pixel: I8, n_steps: int) -> NDArray[
     return classes
 
 
-def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
+def _missed_by_class(
+    pixel_bits: PixelSteps, near_false: NDArray[np.uint64]
+) -> dict[int, NDArray[np.uint64]]:
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
     pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
-        `gt_matched` is set if the pixel is matched at step k. Bit k of `near_false` is set if it is
-        missed at step k and a false pixel is near; 0 if the lowest threshold matches the pixel.
-    errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
-        pixels have the code PixelClass.MISSED.
+        `gt_matched` is set if the pixel is matched at step k.
+    near_false: bit k of a row is set if the pixel is missed at step k and a false pixel is near; 0
+        if the lowest threshold matches the pixel.
 
-    Returns code of the class -> bits of the same form: the steps at which the pixel is missed and
-    the lowest threshold matches it (suppressed), else a false pixel is near, else neither (absent).
-    Bits after the last step have no meaning.
+    Returns code of the class (`ERROR_CODES`) -> bits of the same form: the steps at which the pixel
+    is missed and the lowest threshold matches it (suppressed), else a false pixel is near, else
+    neither (absent). Bits after the last step have no meaning.
     """
     missed = ~pixel_bits.gt_matched
-    if not errors:
-        return {PixelClass.MISSED: missed}
     matched_at_lowest = pixel_bits.is_matched_at_lowest[:, None]  # (pixels, 1)
     bits_of_class = {
         "suppressed": np.where(matched_at_lowest, missed, 0),
-        "near_missed": pixel_bits.near_false,
-        "absent": np.where(matched_at_lowest, 0, missed & ~pixel_bits.near_false),
+        "near_missed": near_false,
+        "absent": np.where(matched_at_lowest, 0, missed & ~near_false),
     }
     return {ERROR_CODES[name]: bits_of_class[name] for name in MISSED}
 

@@ -49,13 +49,8 @@ class PixelSteps(NamedTuple):
     matched: U8  # (K, words): the steps at which a predicted pixel is matched
     matched_pixel: U8  # (K,): the flat indices of these pixels
     gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
-    # (ground-truth vertices, words): the steps at which a vertex is unmatched and has a false pixel
-    # within 2r; 0 for vertices that are matched at the lowest threshold
-    near_false: U8
     is_matched_at_lowest: Bool  # (ground-truth vertices,): matched at the lowest threshold
     matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
-    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in changes' order
-    n_within: I8
     backwards: bool  # True if bit 0 is the lowest threshold, the last of the changes
 
 
@@ -88,18 +83,16 @@ def agreement_of(truth: Truth) -> I8:
     return agreement
 
 
-def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings) -> PixelSteps:
+def match_by_pixel(changes: MapChanges, truth: Truth) -> PixelSteps:
     """Match predicted to annotated pixels at n thresholds, and record when each pixel is matched.
 
     A pixel gets a row of uint64 words with a bit for each threshold: bit b & 63 of word b >> 6 is
-    set if the pixel is matched (or false, or missed near a false pixel) at threshold b. Threshold 0
-    is the highest or, if `backwards` is True in what is returned, the lowest.
+    set if the pixel is matched (or false) at threshold b. Threshold 0 is the highest or, if
+    `backwards` is True in what is returned, the lowest.
 
     changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
         farther than twice the tolerance r from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels within 2r of annotated pixels, and the disk of radius 2r in which a
-        missed pixel may have a near false pixel, from `prepare_surroundings`.
     """
     n_steps = changes.start.size - 1  # one for each threshold
     # From the lowest threshold to the highest, if this is likely to be faster
@@ -124,31 +117,33 @@ def match_by_pixel(changes: MapChanges, truth: Truth, surroundings: Surroundings
     _flip_from_step(changes.start, row_of[changes.pixel], from_step_bits, false_bits)
     false_bits[row_of[pred.pixel]] ^= pred.matched_bits  # without those at which it is matched
 
-    # Set the bits of the thresholds at which a missed pixel has a false pixel within 2r, for those
-    # pixels that are not matched at the lowest threshold
     lowest = 0 if backwards else n_steps - 1  # the bit of the lowest threshold
     lowest_bit = gt_bits[:, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1)
-    missed = np.flatnonzero(lowest_bit == 0)
-    near_bits = np.zeros_like(gt_bits)
-    missed_pixel = truth.vertices.pixel[missed].astype(np.int64)  # flat indices
-    false_nearby = np.zeros((missed.size, gt_bits.shape[1]), np.uint64)
-    _unite_in_disk(
-        missed_pixel, surroundings.half, row_of.reshape(truth.shape), false_bits, false_nearby
-    )
-    near_bits[missed] = false_nearby & ~gt_bits[missed]
-    regions, cols = (truth.near, surroundings.near), truth.shape[1]  # within r, and within 2r
     return PixelSteps(
         row_of=row_of.reshape(truth.shape),
         false=false_bits,
         matched=pred.matched_bits,
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,
-        near_false=near_bits,
         is_matched_at_lowest=lowest_bit == 1,
         matched_gt=matched_gt,
-        n_within=np.stack([_count_within(changes, unpack(near, cols)) for near in regions]),
         backwards=backwards,
     )
+
+
+def near_false_bits(steps: PixelSteps, truth: Truth, surroundings: Surroundings) -> U8:
+    """Find the steps at which each annotated pixel is missed and has a false pixel within 2r.
+
+    Returns rows of bits for the annotated pixels, as `steps.gt_matched`; 0 for those that are
+    matched at the lowest threshold.
+    """
+    missed = np.flatnonzero(~steps.is_matched_at_lowest)
+    missed_pixel = truth.vertices.pixel[missed].astype(np.int64)  # flat indices
+    near_bits = np.zeros_like(steps.gt_matched)
+    false_nearby = np.zeros((missed.size, near_bits.shape[1]), np.uint64)
+    _unite_in_disk(missed_pixel, surroundings.half, steps.row_of, steps.false, false_nearby)
+    near_bits[missed] = false_nearby & ~steps.gt_matched[missed]
+    return near_bits
 
 
 def _count_within(changes: MapChanges, region: Bool) -> I8:
@@ -181,12 +176,12 @@ def classify_steps(
     agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
         a pixel matched with it, from `agreement_of`; or NO_CLASS.
     """
-    steps = match_by_pixel(changes, truth, surroundings)
+    steps = match_by_pixel(changes, truth)
     n_steps = size.size
     # Count the pixels (rows of bits) with the bit of each step (threshold) set: (1, bits), for one
     # kind of pixel. There may be more bits than steps
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
-    near_false = count_set_bits(steps.near_false)[0, :n_steps]
+    near_false = count_set_bits(near_false_bits(steps, truth, surroundings))[0, :n_steps]
     # Count matched annotated pixels of 8 kinds separately: 4 kinds of agreement, from 0 (NO_CLASS)
     # to 3 (ALL), of pixels that are unmatched (+ 0) or matched (+ 4) at the lowest threshold
     kind = 4 * steps.is_matched_at_lowest + (agreement - NO_CLASS)
@@ -201,7 +196,11 @@ def classify_steps(
     suppressed = n_matched_at_lowest - matched_of_kind[1].sum(axis=0)
     # The other missed pixels are near false (`near_false` leaves out the suppressed) or absent
     absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
-    within_r, within_2r = steps.n_within  # predicted pixels, (n,); all matched ones are within r
+    # Numbers of predicted pixels within r and 2r, (n,); all matched ones are within r
+    within_r, within_2r = (
+        _count_within(changes, unpack(near, truth.shape[1]))
+        for near in (truth.near, surroundings.near)
+    )
     return StepErrors(
         matched_gt=matched_gt,
         matched_pred=matched_pred,
