@@ -23,12 +23,12 @@ import attrs
 import numpy as np
 
 from bsdsbench.arguments import I8, kind_of_value
-from bsdsbench.errors import DataError, Problem, Setting
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
 from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
 from bsdsbench.scores.counts import ImageRecord, Value
-from bsdsbench.text import listed, show
+from bsdsbench.text import grouped, listed, show
 
 Rows = dict[str, dict[str, Value]]  # image id -> column -> value
 ID_COLUMNS = ("image", "image_id", "id")
@@ -38,7 +38,8 @@ NO_VALUE = "no value"
 _FEW = 4  # up to this many distinct numbers are not binned
 _MIN_FRAMES = 3  # the smallest number of frames in a sequence
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_MISSING_WORDS = {"NA", "N/A", "<NA>", "NaN", "nan", "NaT", "null", "None", "-"}  # beside numbers
+# Missing values of R, pandas and Excel in lower case, beside numbers and among clusters
+_MISSING_WORDS = {"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "-"}
 _FRAME = re.compile(r"(.*?[^0-9])[0-9]+([^0-9]*)", re.S)  # an id with one number, not at its start
 FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
@@ -102,7 +103,7 @@ def _convert_column(raw_values: Sequence[object], label: str) -> list[Value]:
     such as "007", is no number (_NUMBER). Raises DataError, with `label`, for an infinite number.
     """
     values = [group_value(raw_value, label) for raw_value in raw_values]  # float, string or None
-    without_words = [None if value in _MISSING_WORDS else value for value in values]
+    without_words = [None if _is_missing(value) else value for value in values]
     known = [value for value in without_words if value is not None]
     are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
     if not known or not all(are_numbers):
@@ -286,6 +287,11 @@ def group_value(raw_value: object, what: str) -> Value:
     return text or None
 
 
+def _is_missing(value: Value) -> bool:
+    """Return True for None and for a word that stands for a missing value, such as "NA"."""
+    return value is None or (isinstance(value, str) and value.lower() in _MISSING_WORDS)
+
+
 def text_of(value: Value) -> str:
     """Format a grouping value for printing: 2019.0 becomes "2019", and None "no value"."""
     if value is None:
@@ -435,9 +441,16 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
     whole clusters.
     """
     groups = partition(records, column, uncut=True)  # one group for each value, even of numbers
-    if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
+    # Images without a value have nothing in common, and "NA" would make them one cluster
+    if lacking := [r.image_id for r in records if _is_missing(r.groups.get(groups.column))]:
+        words = [name for name in groups.names if _is_missing(name)]
         fault = f"no value for {listed(lacking)}, expected one for each image"
-        raise DataError(f"column {groups.column!r}: {fault}")
+        fix = f"if {listed(words)} is a cluster: another name for it" if words else ()
+        raise DataError(f"column {groups.column!r}: {fault}", fix=fix)
+    spellings = grouped((name.lower(), name) for name in groups.names).values()
+    if alike := [listed(names) for names in spellings if len(names) > 1]:
+        has = f"column {groups.column!r}: {alike[0]} differ in case alone, and are two clusters"
+        warn(InputWarning(has))
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
     new_number = np.argsort(order)  # inverts the permutation: old group number -> position in it
     members = new_number[groups.members]

@@ -170,8 +170,7 @@ class ContourOptions(LabelOptions):
 def _columns() -> Iterator[Column]:
     """Yield a table column for each measure at each of its common sizes, such as "trimap@3".
 
-    Scores at other sizes are only in result.json. A key has the size after "@", with "_" for its
-    dot: "f@0_008" is F at 0.008 of the image diagonal. "pooled", "directed" and "area" are
+    `ContourMetric.columns_of` adds those of other sizes. "pooled", "directed" and "area" are
     definitions of a distance, see `measures.measure`. Columns of one `quantity` are those that
     papers may mean by the same name, such as IoU and Dice.
     """
