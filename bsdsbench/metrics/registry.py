@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import evolve, fields, fields_dict
 
-from bsdsbench.errors import DataError, InputWarning, ProtocolError, describe_unexpected
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
 from bsdsbench.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -383,24 +383,3 @@ def void_labels(metrics: Iterable[Metric[Any]], protocol: Protocol) -> tuple[flo
 
     options = [(m.void_option, m.options_of(protocol)) for m in metrics if m.void_option]
     return tuple(value for name, opt in options for value in listed_values(getattr(opt, name)))
-
-
-def tolerance_warnings(
-    metrics: Sequence[str], protocol: Protocol, sizes: Iterable[tuple[int, int]]
-) -> list[InputWarning]:
-    """Return a warning if the largest tolerance is below one pixel in most images, of these sizes.
-
-    Then only equal pixels match, as if the tolerance were 0. A tolerance of 0 is no mistake, and
-    neither are unknown sizes (0, 0).
-    """
-    radii = sorted((max(protocol.radii(size)), size) for size in sizes)
-    radius, (height, width) = radii[len(radii) // 2]
-    if not 0 < radius < 1 or "max_dist" in unused_settings(metrics, protocol):
-        return []
-    if protocol.max_dist_px is not None:
-        name, fix = f"max_dist_px {radius:g}", "max_dist is a fraction of the diagonal"
-    else:
-        name = f"max_dist {max(protocol.tolerances):g} ({radius:.2f} pixels of {height} x {width})"
-        fix = "max_dist_px is in pixels"
-    has = f"{name}: below one pixel, so that only equal pixels match"
-    return [InputWarning(has, fix=fix)]

@@ -276,8 +276,7 @@ class Evaluation(TabularResult):
             if isinstance(metric, ChecksSet):  # it checks the counts of all images together
                 options = metric.options_of(self.protocol)
                 warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
-        sizes = map(attrgetter("size"), self.records)
-        return warnings + registry.tolerance_warnings(self.metrics, self.protocol, sizes)
+        return warnings
 
     @cached_property
     def reference(self) -> Reference | None:

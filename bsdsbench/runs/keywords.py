@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.errors import DataError, Problem, Setting
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
@@ -475,10 +475,14 @@ def make_plan(
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     plan = Plan(**fields)
     largest = max(resolved.tolerances)  # fractions of the image diagonal, unless in pixels
-    if resolved.max_dist_px is None and largest > _WIDE and "max_dist" not in plan.unused:
+    is_used = "max_dist" not in plan.unused  # a metric of the run depends on it
+    if resolved.max_dist_px is None and largest > _WIDE and is_used:
         has = f"max_dist {largest:g}: {largest:.0%} of the diagonal, expected at most {_WIDE:g}"
         share = Setting("max_dist", float(f"{largest / 100:.6g}"), f"for {largest:g} %")
         raise DataError(has, fix=(share, Setting("max_dist_px", ..., "for a distance in pixels")))
+    if resolved.max_dist_px is not None and 0 < largest < 1 and is_used:
+        has = f"max_dist_px {largest:g}: below one pixel, so that only equal pixels match"
+        warn(InputWarning(has, fix="max_dist is a fraction of the diagonal"))
     return plan
 
 
