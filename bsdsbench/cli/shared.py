@@ -408,6 +408,8 @@ def resolve_inputs(
         )
     names = registry.check_names(metrics)
     protocol = protocol_from(protocol_options, names, valid_dir)
+    if metrics is registry.DEFAULT_METRICS:  # none were given
+        registry.refuse_preset_of_others(protocol.name)
     return RunInputs(image_folder, gt, names, protocol, task)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import evolve, fields, fields_dict
 
-from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
+from bsdsbench.errors import DataError, ProtocolError, Setting, describe_unexpected
 from bsdsbench.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -150,6 +150,25 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
                 raise DataError(f"{has}, expected the name of a metric")
             given_word(name, "metrics", names())  # raises DataError if it is not one of them
     return sort_names(asked)
+
+
+def refuse_preset_of_others(name: str) -> None:
+    """Raise DataError if a preset is for other metrics than those that are counted by default.
+
+    A preset is for the metrics whose options it has, and for those that it is the default of,
+    unless they match boundaries. The names of other protocols are accepted.
+    """
+    from bsdsbench.protocol.protocol import Protocol, preset_names
+
+    if name == "bsds500" or name not in preset_names():
+        return
+    meant = list(Protocol.preset(name).options)
+    for metric in map(get, BUILT_IN):
+        if metric.default_protocol == name and "max_dist" not in metric.uses:
+            meant.append(metric.name)
+    if meant:
+        has = f"metrics: none given, and protocol {name} is for {listed(meant)}"
+        raise DataError(has, fix=Setting("metrics", meant[0]))
 
 
 def _metrics_with(score: object) -> list[str]:

@@ -460,6 +460,8 @@ def make_plan(
         names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
+    if metrics is registry.DEFAULT_METRICS and keywords.task is None:
+        registry.refuse_preset_of_others(resolved.name)
     if keywords.classes is not None:
         class_option = {"classes": tuple(keywords.classes)}
         resolved = resolved.replace(options=dict.fromkeys(names, class_option))
@@ -513,7 +515,8 @@ def plan_call(
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []
     try:
-        metrics = registry.check_names(metrics)  # once, because it may be an iterator
+        if metrics is not registry.DEFAULT_METRICS:  # `make_plan` asks whether they were given
+            metrics = registry.check_names(metrics)  # once, because it may be an iterator
     except DataError as error:
         faults += error.problems
     try:

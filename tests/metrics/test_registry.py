@@ -107,3 +107,22 @@ def test_a_metric_that_says_nothing_of_images_is_shown_everywhere(twos, tmp_path
 )  # fmt: skip
 def test_a_score_in_place_of_a_metric_is_named_with_its_metrics(name, words):
     refused(words, registry.check_names, name)
+
+
+@pytest.mark.parametrize(
+    ("preset", "metrics"),
+    [("saliency", "saliency"), ("masks", "contour, segmentation"), ("calibration", "calibration"),
+     ("crack-aiu", "aiu"), ("medical", "contour"), ("cityscapes", "semantic"), ("sintel", "depth")],
+)  # fmt: skip
+def test_a_preset_of_other_metrics_needs_them(preset, metrics, tmp_path):
+    refused(f"none given, and protocol {preset} is for {metrics}", bb.evaluate_items, [], preset)
+    refused("none given", bb.doctor, tmp_path, tmp_path, bb.Protocol.preset(preset))
+    refused("none given", call, "evaluate", tmp_path, "--gt", tmp_path, "--protocol", preset)
+    stream = bb.StreamingEvaluator(preset, "boundary")  # asked for
+    stream.update(np.eye(9), [np.eye(9)])
+    assert stream.compute().metrics == ("boundary",)
+
+
+@pytest.mark.parametrize("preset", ["biped", "crispness-ceval", "crispness-seval", "wireframe"])
+def test_presets_of_boundaries_need_no_metric(preset):
+    assert bb.StreamingEvaluator(preset).metrics == ("boundary",)
