@@ -263,10 +263,20 @@ def class_boundaries(
         class_of_instance_pixel = _scale_to_nearest(label_map, scale)
     valid = ~np.isin(class_map, params.ignored)
     present = set(np.unique(class_map[valid]).tolist())
-    _check_labels(present, params, what)
+    # If `params.ids` lists the labels of the classes, as they have gaps, all other labels below the
+    # largest are allowed too: their pixels belong to no class
+    known = params.class_labels
+    gaps = range(max(known)) if params.ids else ()  # 0 .. largest - 1, which include the gaps
+    if strange := present - {0, *known, *gaps}:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
     margin = 2 * params.radius + 1  # pixels further from a mask do not change its boundary
     boundaries = np.zeros((len(params.classes), *class_map.shape), bool)
-    for k, label in enumerate(params.class_labels):
+    for k, label in enumerate(known):
         if label not in present:
             continue
         masks = [class_map == label]  # of the class, and of each of its instances
@@ -278,27 +288,6 @@ def class_boundaries(
             box = box_around(mask, margin)
             boundaries[k][box] |= _draw_boundary(mask[box], valid[box], params)
     return boundaries
-
-
-def _check_labels(present: set[int], params: SemanticOptions, what: str) -> None:
-    """Raise DataError if a label in a map is neither 0 nor the label of a class.
-
-    present: the distinct labels of the map, without those that are ignored.
-    what: "prediction" or "ground truth", with which the message begins.
-
-    If `params.ids` lists the labels of the classes, because they have gaps, all other labels below
-    the largest are allowed too: their pixels belong to no class.
-    """
-    known = params.class_labels
-    gaps = range(max(known)) if params.ids else ()  # 0 .. largest - 1, which include the gaps
-    strange = present - {0, *known, *gaps}
-    if strange:
-        ignored = ", ".join(map(str, params.ignored)) or "none"
-        raise DataError(
-            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
-        )
 
 
 def _draw_boundary(mask: Bool, valid: Bool, params: SemanticOptions) -> Bool:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, as_numbers
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
@@ -197,63 +197,41 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     """
     t = curve.thresholds
     f, precision = np.atleast_2d(curve.f), np.atleast_2d(curve.precision)  # (S, T) each
-    recall = np.atleast_2d(curve.recall)
+    recall, curves = np.atleast_2d(curve.recall), np.arange(len(f))
     # The best point lies between the thresholds `start` and `end`, at the fraction `weight`
-    if rule == "maximum" or t.size == 1:
-        start, weight = f.argmax(axis=1), np.zeros(len(f))
-    else:
-        start, weight = _best_in_segments(f, precision, recall)
+    start, weight = f.argmax(axis=1), np.zeros(len(f))
+    if rule != "maximum" and t.size > 1:
+        # A segment is the part of a curve between two adjacent thresholds. Precision and recall are
+        # interpolated linearly on it, and F is computed from them. At both ends, (S, T - 1)
+        p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
+        # Segments that cannot hold the first maximum are skipped for speed. F on a segment is at
+        # most that of the larger precision and recall of its ends (1e-9 is far above rounding)
+        bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
+        may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
+        # A segment with equal ends is a point; if the one before is so too, it is the same point,
+        # and the earlier wins: so nearly all of a binary map. A curve of F 0 keeps its first one
+        is_point = (p0 == p1) & (r0 == r1)
+        may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
+        of_curve, segment = np.nonzero(may_win)  # the candidates, (C,), by curve, then by segment
+        top_f, top_step = np.empty(segment.size), np.empty(segment.size, np.intp)
+        for first in range(0, segment.size, _SEGMENTS):  # so many at a time as fit in the cache
+            chunk = slice(first, first + _SEGMENTS)
+            place = of_curve[chunk, None], segment[chunk, None]
+            # _STEPS are the fractions 0 (lower threshold), 1/99 .. 1 (upper one): (segments, 100)
+            step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)
+            step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
+            step_f = harmonic_mean(step_precision, step_recall)
+            top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
+        # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment
+        order = np.lexsort((-top_f, of_curve))
+        winners = order[np.unique(of_curve, return_index=True)[1]]  # (S,), the first of each curve
+        start, weight = segment[winners], _STEPS[top_step[winners]]
     end = np.minimum(start + 1, t.size - 1)
-    curves = np.arange(len(f))
     # (3, S) each: threshold, recall and precision at `start` and at `end`
     before = np.stack([t[start], recall[curves, start], precision[curves, start]])
     after = np.stack([t[end], recall[curves, end], precision[curves, end]])
     point = after * weight + before * (1 - weight)
     return _operating_point(*point.reshape(3, *curve.recall.shape[:-1]))
-
-
-class _Positions(NamedTuple):
-    """One position on each of S curves: at a threshold or between two adjacent thresholds."""
-
-    start: NDArray[np.intp]  # (S,), index of the threshold at or below the position
-    weight: F8  # (S,), fraction of the way from `start` (0) to the next threshold (1)
-
-
-def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
-    """Find the position of the maximum F on each of S curves, at 100 points of every segment.
-
-    A segment is the part of a curve between two adjacent thresholds. Precision and recall (S, T)
-    are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
-    at the thresholds. Ties go to the lowest threshold.
-
-    Segments that cannot hold the first maximum are skipped for speed. F on a segment is at most the
-    F of the larger precision and the larger recall of its ends, which may be below the maximum F at
-    the thresholds. A segment with equal ends is a single point; if the previous one is so too, both
-    are the same point, and the earlier one wins. In a binary map nearly all segments are like this.
-    """
-    # At both ends of each segment, (S, T - 1)
-    p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
-    bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
-    # 1e-9 is far larger than any rounding error
-    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
-    is_point = (p0 == p1) & (r0 == r1)
-    # A curve whose F is zero everywhere keeps its first segment only
-    may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
-    curve, segment = np.nonzero(may_win)  # the candidates, (C,) each, by curve, then by segment
-    top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
-    for first in range(0, curve.size, _SEGMENTS):  # so many at a time as fit in the cache
-        chunk = slice(first, first + _SEGMENTS)
-        place = curve[chunk, None], segment[chunk, None]
-        # _STEPS are the fractions 0 (lower threshold), 1/99 .. 1 (upper one): (segments, 100)
-        step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)
-        step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
-        step_f = harmonic_mean(step_precision, step_recall)
-        top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
-    # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
-    order = np.lexsort((-top_f, curve))
-    first_of_curve = np.unique(curve, return_index=True)[1]  # `curve` is sorted already
-    winners = order[first_of_curve]  # the best candidate of each curve, (S,)
-    return _Positions(segment[winners], weight=_STEPS[top_step[winners]])
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
@@ -461,27 +439,7 @@ def curve_scores(
     and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
-    scores: dict[str, Any] = {
-        "ods": best(curve, protocol.ods_rule),
-        "ois": _best_per_image(thresholds, matches, weights, protocol),
-        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
-        "n_images": weights.sum(axis=1),
-        "curve": curve,
-    }
-    return scores | recall_at_half(curve) if r50 else scores
-
-
-def _best_per_image(
-    thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
-) -> OperatingPoint:
-    """Compute the operating point at which each image uses its own best threshold (OIS).
-
-    The best threshold is that of the image's maximum F. The counts at these thresholds are summed
-    over images, and rates are computed from the sums. `matches` int (N, T, 4) are the counts of N
-    images, matched and all annotated pixels, matched and all predicted pixels; `weights` int (S, N)
-    tell how many times each image occurs in each of S samples.
-    """
-    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
+    best_step = np.empty(len(matches), np.int64)  # index of the threshold of each image's largest F
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
         f = PRCurve.of_counts(thresholds, matches[block]).f  # (images, T), 0 where it is 0/0
@@ -495,7 +453,14 @@ def _best_per_image(
     recall = divide(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = divide(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     f = harmonic_mean(precision, recall)
-    return OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
+    scores: dict[str, Any] = {
+        "ods": best(curve, protocol.ods_rule),
+        "ois": OperatingPoint(threshold=None, recall=recall, precision=precision, f=f),
+        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
+        "n_images": weights.sum(axis=1),
+        "curve": curve,
+    }
+    return scores | recall_at_half(curve) if r50 else scores
 
 
 class BoundaryScore(Score):
