@@ -551,11 +551,11 @@ class Metric(ABC, Generic[Opt]):
         """
         if isinstance(self, LinksImages):  # an image's score needs others, such as earlier frames
             stack = self.link_images(stack)
-        per_image = stack.keys() - self.shared  # without thresholds and such
+        block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
-            of_block = {name: stack[name][first : first + _BLOCK] for name in per_image}
-            block = {**stack, **of_block}
+            for name in per_image:
+                block[name] = stack[name][first : first + _BLOCK]
             weights = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, weights, protocol)
 

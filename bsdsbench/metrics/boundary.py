@@ -213,12 +213,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         tolerances, each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"),
         and averaged over tolerances ("ods@mean").
         """
-        scores = dict(super().scores(stack, weights, protocol, opt))
+        thresholds = stack["thresholds"]
+        scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
         if OTHER_MATCHES not in stack:  # there is a single tolerance
             return scores
         per_tolerance = [scores]  # R50 only at the first, as it has no column for each tolerance
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
-            per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
+            per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:  # "ods" and "ois", points whose F is averaged, and "ap"
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = at_one[key]
