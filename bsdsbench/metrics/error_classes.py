@@ -15,7 +15,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.matches import given_prediction
-from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, steps_of_classes
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
@@ -107,9 +107,9 @@ def pixel_classes(
     matched_pred = count_set_bits(pixel_bits.matched)[0, : thresholds.size][ascending]
     total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
-    # Store only the steps at which the class of a pixel changes
-    class_changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
-    return {"steps": OverlaySteps(thresholds, matches, *class_changes, areas=False)}
+    classes = np.ascontiguousarray(classes[:, ascending])
+    steps = steps_of_classes(thresholds, matches, classes, shape, pixel)
+    return {"steps": steps._replace(areas=False)}
 
 
 def _merge_layers(layers: Sequence[_Layer], pixel: I8, n_steps: int) -> NDArray[np.uint8]:

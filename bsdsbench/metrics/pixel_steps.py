@@ -89,21 +89,18 @@ class OverlaySteps(NamedTuple):
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
-class Changes(NamedTuple):
-    """The class changes of all pixels; the fields are those of `OverlaySteps`."""
-
-    n_changes: NDArray[np.uint16]
-    steps: NDArray[np.uint16]
-    classes: NDArray[np.uint8]
-
-
-def changes_of(
-    classes: NDArray[np.uint8], shape: tuple[int, ...], pixel: I8 | slice = slice(None)
-) -> Changes:
-    """Convert the classes of P pixels at T steps to a list of changes, starting from class 0.
+def steps_of_classes(
+    thresholds: F8,
+    matches: I8,
+    classes: NDArray[np.uint8],
+    shape: tuple[int, ...],
+    pixel: I8 | slice = slice(None),
+) -> OverlaySteps:
+    """Store the classes of P pixels at T steps as a list of changes, starting from class 0.
 
     A pixel with the classes 1, 1, 3 has two changes: to 1 at step 0, and to 3 at step 2.
 
+    thresholds, matches: as in `OverlaySteps`.
     classes: uint8 (P, T); 0 means no class.
     shape: (rows, columns) of the image.
     pixel: flat indices of the P pixels in the image, in ascending order; by default, all pixels.
@@ -115,7 +112,7 @@ def changes_of(
     n_changes.reshape(-1)[pixel] = is_change.sum(axis=1, dtype=np.uint16)
     change = np.flatnonzero(is_change)  # pixel by pixel, flat indices into `classes`
     steps = (change % classes.shape[1]).astype(np.uint16)
-    return Changes(n_changes, steps, classes.ravel()[change])
+    return OverlaySteps(thresholds, matches, n_changes, steps, classes.ravel()[change])
 
 
 def steps_of_soft(
@@ -144,11 +141,6 @@ def steps_of_soft(
     is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
     step_of_change = np.stack([np.zeros_like(n_reached), n_reached], axis=-1)
     new_class = np.stack([first_class, off_class], axis=-1)
-    changes = Changes(
-        n_changes=is_change.sum(axis=-1, dtype=np.uint16),
-        steps=step_of_change[is_change].astype(np.uint16),
-        classes=new_class[is_change],
-    )
     # Histograms of n_reached: marked pixels (once per annotator who marked them), and all pixels
     n_marked = masks.sum(axis=0).ravel()
     marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
@@ -159,8 +151,15 @@ def steps_of_soft(
     annotated = np.full_like(matched, np.count_nonzero(masks))
     # All summed over annotators, so that predicted pixels count once for each of them, (T, 4)
     matches = np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)
-    # `changes` are the three fields of OverlaySteps that store the classes
-    return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
+    return OverlaySteps(
+        thresholds,
+        matches,
+        n_changes=is_change.sum(axis=-1, dtype=np.uint16),
+        steps=step_of_change[is_change].astype(np.uint16),
+        classes=new_class[is_change],
+        n_annotators=len(masks),
+        beta2=beta2,
+    )
 
 
 def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -> OverlaySteps:
@@ -175,13 +174,13 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -
     # The class of each pixel, (H, W), while it is not predicted, and while it is
     off_class, on_class = _possible_classes(masks)
     classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T  # (pixels, T)
-    changes = changes_of(classes, masks.shape[1:])  # only the steps at which a class changes
     n_marking = masks.sum(axis=0)  # number of annotators who marked each pixel
     matched = (maps * n_marking).sum(axis=(1, 2))
     annotated = np.full_like(matched, np.count_nonzero(masks))
     predicted = len(masks) * np.count_nonzero(maps, axis=(1, 2))  # once for each annotator
     matches = np.stack([matched, annotated, matched, predicted], axis=-1)  # (T, 4)
-    return OverlaySteps(thresholds, matches, *changes, n_annotators=len(masks))
+    steps = steps_of_classes(thresholds, matches, classes, masks.shape[1:])
+    return steps._replace(n_annotators=len(masks))
 
 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:

@@ -34,7 +34,7 @@ from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair, Spacing
-from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, steps_of_classes
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -380,15 +380,14 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
             [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
             [code.MATCHED, code.FALSE, code.MISSED, code.NEAR_BOTH, code.NEAR_PRED, code.NEAR_GT],
         )
-        # An overlay has a drawing for each threshold or, here, part, and stores how the class of a
-        # pixel changes from one to the next. The only part, "lines", has all lines
-        changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
         # One row: matched and all annotated, matched and all predicted pixels of lines
         matches = np.array(
             [[matched_gt.sum(), lines.gt.sum(), matched_pred.sum(), lines.pred.sum()]]
         )
-        part_numbers = np.zeros(1)
-        return OverlaySteps(part_numbers, matches, *changes, areas=False, parts=("lines",))
+        # An overlay has a drawing for each threshold or, here, part. The only one has all lines
+        of_pixels = classes.reshape(-1, 1).astype(np.uint8)
+        steps = steps_of_classes(np.zeros(1), matches, of_pixels, gt.shape)
+        return steps._replace(areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,11 +44,19 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
         corrected; the mean over those curves that have ground truth
     """
-    thresholds = stack["thresholds"]
+    thresholds, sums = stack["thresholds"], dict[str, F8]()
+    # Sum the counts of each curve over the images of each sample: name -> (S, curves, T, columns)
+    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
+        # "agreement_pixels" are stored without the axis of thresholds, and repeated for each
+        rows = 1 if name == "agreement_pixels" else thresholds.size
+        of_images = stack[name].reshape(len(stack[name]), -1, rows, stack[name].shape[-1])
+        summed = weighted_sum(weights, of_images)
+        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], thresholds.size, summed.shape[3]))
     # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
     totals: dict[str, F8] = {}
     rises = []  # of ODS, an array (S, 9) for each curve
-    for counts in _counts_of_curves(stack, weights):  # name -> (S, T, columns)
+    for k in range(sums["matches"].shape[1]):
+        counts = {name: summed[:, k] for name, summed in sums.items()}  # (S, T, columns)
         curve = PRCurve.of_counts(thresholds, counts["matches"], protocol.operator)
         ods = best(curve, protocol.ods_rule)  # the point with the highest F in each sample, (S,)
         rises.append(_ods_rises(counts, thresholds, np.asarray(ods.f), protocol))
@@ -70,23 +77,6 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         "agreement": _by_class(AGREEMENT, agreement),
         "delta_ods": _by_class(MISSED + FALSE + AGREEMENT, defined_mean(np.array(rises), axis=0)),
     }
-
-
-def _counts_of_curves(stack: Stack, weights: Weights) -> Iterator[dict[str, F8]]:
-    """Yield the counts of each curve, summed over the images of S samples: name -> (S, T, columns).
-
-    stack: as in `error_scores`, (N, T, columns), or (N, curves, T, columns). "agreement_pixels" are
-        stored without the axis of thresholds, and repeated for each.
-    """
-    n_images, n_thresholds = len(stack["matches"]), stack["thresholds"].size
-    sums: dict[str, F8] = {}  # (S, curves, T, columns)
-    for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
-        stored_rows = 1 if name == "agreement_pixels" else n_thresholds
-        counts = stack[name].reshape(n_images, -1, stored_rows, stack[name].shape[-1])
-        summed = weighted_sum(weights, counts)
-        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_thresholds, summed.shape[3]))
-    for k in range(sums["matches"].shape[1]):
-        yield {name: summed[:, k] for name, summed in sums.items()}
 
 
 def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:

@@ -15,7 +15,7 @@ from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps, PixelClass, changes_of
+from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps, PixelClass, steps_of_classes
 
 
 def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> OverlaySteps:
@@ -67,9 +67,8 @@ def draw_classes(pair: LabelPair, names: Sequence[str], spacing: Spacing | None)
     numbers = np.arange(float(len(parts)))  # of the drawings
     # The columns of match counts: matched and all pixels of gt, then of pred
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
-    # The number of changes of each pixel, (H, W), and the drawing and the new outcome of each
-    changes = changes_of(outcomes, pair.shape)
-    return OverlaySteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
+    steps = steps_of_classes(numbers, matches, outcomes, pair.shape)
+    return steps._replace(parts=tuple(parts), measure="Dice", marks=marks)
 
 
 def _largest_errors(pair: LabelPair, spacing: Spacing) -> dict[int | None, LargestError]:
