@@ -74,16 +74,7 @@ def comparable(
         shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, common is not None)
     effect_of_force = "" if force is None else "compares them all the same"  # "": not suggested
     refuse_unless_forced(forbidding, bool(force), "such scores are not comparable", effect_of_force)
-    notes = [*notes_on_images, *noted, *_notes_on_official_files(runs)]
-    if not strict:  # a baseline made from the same run has equal counts, which is no mistake
-        notes += missing_notes(shared) + equal_counts_notes(shared)
-    # Last, the differences that `force` allows; otherwise they were raised above
-    return ComparableRuns(shared, [*notes, *reference_notes(shared), *forbidding])
-
-
-def _notes_on_official_files(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a note on each run that was read from text files of the official benchmark."""
-    notes = []
+    notes = [*notes_on_images, *noted]
     for run in runs:
         if run.provenance.official is not None:
             rule = run.protocol.ap_rule
@@ -92,7 +83,10 @@ def _notes_on_official_files(runs: Sequence[Evaluation]) -> list[str]:
                 rule += " without the row of threshold 0"
             origin = "read from official files, which do not state the protocol"
             notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
-    return notes
+    if not strict:  # a baseline made from the same run has equal counts, which is no mistake
+        notes += missing_notes(shared) + equal_counts_notes(shared)
+    # Last, the differences that `force` allows; otherwise they were raised above
+    return ComparableRuns(shared, [*notes, *reference_notes(shared), *forbidding])
 
 
 def _restrict_to_shared_images(

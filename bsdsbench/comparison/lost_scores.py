@@ -176,12 +176,11 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
-    footer = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
-    footer["notes"] = [
+    notes = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
         "dODS: how much ODS would rise if only this class were repaired.",
-        *footer["notes"],
     ]
     fields = [METHOD, *_CLASS_FIELDS]  # run; side, class, share and dODS
+    footer = table_footer(runs, notes)
     return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **footer)

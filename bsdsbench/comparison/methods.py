@@ -85,54 +85,43 @@ class MethodComparison(ComparedScores):
         `spread` is shown with each mean over runs: "sd" is the standard deviation, "se" the
         standard error, and "range" the smallest and largest value.
         """
-        tables = [self._means_table(Spread(spread)), self._intervals_table()]
+        measure, shown = Spread(spread), self.scores_shown
+        fields = list(map(score_field, shown))
+        means: list[list[Cell]] = []  # a row per method
+        intervals: list[list[Cell]] = []
+        for name in self.names:
+            means.append([name, *(self.of_runs[name, score].cell(measure) for score in shown)])
+            ends = [self.interval_of(name, score) for score in shown]
+            intervals.append([name, *(Estimate(i.value, i.low, i.high) for i in ends)])
+        # The caption in LaTeX, such as "Scores on 200 images: mean ± standard deviation over runs"
+        images = counted(self.n_images, "image")
+        texts: Any = {"notes": [measure.note], "sentence": f"Scores on {images}: {measure.words}"}
+        tables = [Table("methods", "Scores of methods", [METHOD, *fields], means, **texts)]
+        # The table of means already marks the best of each column
+        unranked = [METHOD, *(replace(field, higher_is_better=None) for field in fields)]
+        title = f"Means over runs with {self.percent} intervals"
+        # `aside`: left out of `summary` and notebooks
+        tables.append(Table("intervals", title, unranked, intervals, aside=True))
         if len(self.methods) > 1:
-            tables.append(self._differences_table())
+            rows: list[list[Cell]] = []  # one per pair of methods A and B and score
+            for d in self.differences:
+                if d.score in shown:
+                    rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
+            has_parts = any(parse_score(score).part for score in shown)
+            star_note = holm_note(self.level, "pairs and parts" if has_parts else "pairs")
+            columns = difference_fields(self.percent)  # A, B and the score label a row
+            table = Table("differences", "Differences", columns, rows, notes=[star_note])
+            tables.append(replace(table, n_labels=3))
         # Below every table: the notes on its numbers, then those on images that methods left out
         # and those of the comparison; how the scores were computed, and how the files were read
         notes: list[str | Note] = [*left_out_notes_of(self)]
         notes += [f"{line.removesuffix('.')}." for line in self.notes]
-        images = f"{counted(self.n_images, 'image')}{clusters_phrase(self)}"
         samples = f"{self.n_boot} bootstrap samples of images and runs, seed {self.seed}"
-        caption = f"{images}, {samples}. Protocol: {self.protocol}"
+        caption = f"{images}{clusters_phrase(self)}, {samples}. Protocol: {self.protocol}"
         for table in tables:
             table.notes = [*table.notes, *notes]
             table.caption, table.reading = caption, self.reading
         return tables
-
-    def _means_table(self, spread: Spread) -> Table:
-        """Return the table of mean scores over runs with their spread, one row per method."""
-        rows: list[list[Cell]] = []
-        for name in self.names:
-            rows.append([name, *(self.of_runs[name, s].cell(spread) for s in self.scores_shown)])
-        fields = [METHOD, *map(score_field, self.scores_shown)]
-        # The caption in LaTeX, such as "Scores on 200 images: mean ± standard deviation over runs"
-        sentence = f"Scores on {counted(self.n_images, 'image')}: {spread.words}"
-        title = "Scores of methods"
-        return Table("methods", title, fields, rows, notes=[spread.note], sentence=sentence)
-
-    def _intervals_table(self) -> Table:
-        """Return the table of mean scores with their intervals, one row per method."""
-        rows: list[list[Cell]] = []
-        for name in self.names:
-            intervals = [self.interval_of(name, score) for score in self.scores_shown]
-            rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
-        # The table of means already marks the best of each column
-        fields = [replace(score_field(s), higher_is_better=None) for s in self.scores_shown]
-        title = f"Means over runs with {self.percent} intervals"
-        # `aside`: left out of `summary` and notebooks
-        return Table("intervals", title, [METHOD, *fields], rows, aside=True)
-
-    def _differences_table(self) -> Table:
-        """Return the table of differences, one row per pair of methods A and B and score."""
-        rows: list[list[Cell]] = []
-        for d in self.differences:
-            if d.score in self.scores_shown:
-                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
-        fields = difference_fields(self.percent)  # A, B and the score, which label a row; numbers
-        has_parts = any(parse_score(score).part for score in self.scores_shown)
-        star_note = holm_note(self.level, "pairs and parts" if has_parts else "pairs")
-        return Table("differences", "Differences", fields, rows, notes=[star_note], n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with tables that show only some scores, such as "ods".
@@ -291,27 +280,23 @@ def means_table(
         comparable(as_runs(method.runs, method.labels))  # raises if its runs are not comparable
     shown = scores_to_show(methods, columns)
     rows: list[list[Cell]] = [[m.name, *mean_cells(m, shown, spread)] for m in methods]
-    rows += [[row.label, *(_published_cell(row, score) for score in shown)] for row in extra]
+    for label, scores_by_metric, marks in extra:
+        row: list[Cell] = [label]
+        for metric, _, key in (score.partition(".") for score in shown):
+            value = value_at(scores_by_metric.get(metric, {}), key)  # "region.pri.ods" is nested
+            if value is None or key not in marks:  # None: it was not published
+                row.append(value)
+            else:  # not comparable with the others, and never the best of its column
+                mark = f"[{marks[key]}]" if marks[key] else ""  # such as another rule for AP
+                row.append(Estimate(value, mark=mark, comparable=False))
+        rows.append(row)
     runs = all_runs(methods)
-    footer: Any = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
-    footer["notes"] = [spread.note, *footer["notes"], *notes]  # "Mean ± standard deviation ..."
+    # Arguments of `Table`: caption, notes (the first is "Mean ± standard deviation ..."), ...
+    footer: Any = table_footer(runs, [spread.note])
+    footer["notes"] += notes
     footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"  # caption in LaTeX
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
-
-
-def _published_cell(published: ExtraRow, score: str) -> Cell:
-    """Return the cell of a published score METRIC.KEY; None if it was not published.
-
-    A score with a mark is not comparable with the others, and never the best of its column. Marks
-    are by key: the AP of every metric by another rule than that of the runs has this rule as mark.
-    """
-    metric, _, key = score.partition(".")
-    value = value_at(published.scores_by_metric.get(metric, {}), key)  # "region.pri.ods" is nested
-    if value is None or key not in published.marks:
-        return value
-    mark = published.marks[key]  # "": nothing is printed
-    return Estimate(value, mark=f"[{mark}]" if mark else "", comparable=False)
 
 
 def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> Sequence[str]:

@@ -115,14 +115,6 @@ def _z_scores_of_ends(level: float, n_images: float) -> F8:
     return np.asarray(stdtrit(n_images - 1, probabilities) * np.sqrt(n_images / (n_images - 1)))
 
 
-def _is_one_image(draws: F8, n_images: float) -> bool:
-    """Return True if draws cannot vary, because a single image or cluster is drawn each time.
-
-    An interval of width 0 would say that the score is certain.
-    """
-    return n_images < 2 and draws.size > 0 and bool(draws.min() == draws.max())
-
-
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
@@ -161,7 +153,10 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     from scipy.special import ndtr
 
     defined = draws[~np.isnan(draws)]
-    if defined.size < level * draws.size or _is_one_image(defined, n_images):
+    if defined.size < level * draws.size:
+        return Ends(math.nan, math.nan)
+    # Draws of one image cannot vary: an interval of width 0 would say that the score is certain
+    if n_images < 2 and defined.size > 0 and np.ptp(defined) == 0:
         return Ends(math.nan, math.nan)
     z_of_ends = _z_scores_of_ends(level, n_images)  # further from 0 if there are few images
     # The normal distribution function `ndtr` converts -1.96 and 1.96 to shares, 0.025 and 0.975

@@ -238,31 +238,21 @@ def slice_tables(
             pairs = zip(runs, slices_of_runs, strict=True)
             with_metric = [(run, of_run) for run, of_run in pairs if metric in run.metrics]
             # The first run with the metric decides which of its scores are shown
-            shown = _scores_shown(*with_metric[0], metric, columns)
+            first_run, first_slices = with_metric[0]
+            known = [score for score in first_slices.scores if score.startswith(f"{metric}.")]
+            if columns is None:  # those that tables of several runs show, also of parts
+                usual = score_names.default_scores(first_run, known, parts=True)
+                kinds = {score: score_names.parse_score(score).column.shown for score in usual}
+                shown = [score for score in usual if kinds[score] in ("always", "several")]
+            else:  # a name that stands for no score of this metric may be that of another
+                shown = known if "all" in columns else score_names.names_meant(columns, known)
+                shown = [score for score in known if score in shown]
             overall = [score for score in shown if not score_names.parse_score(score).part]
             of_parts = [score for score in shown if score not in overall]
             for scores in filter(None, (overall, of_parts)):  # those that are not empty
                 slices_shown = [of_run for _, of_run in with_metric]
                 tables.append(_slice_table(metric, slices_shown, scores, runs))
     return tables
-
-
-def _scores_shown(
-    run: Evaluation, slices: Slices, metric: str, wanted: Sequence[str] | None
-) -> list[str]:
-    """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
-
-    A part is a class, for example. `run` has the metric, and `slices` are those of this run.
-    `wanted` has score names or "all"; names that stand for no score of the metric are ignored, as
-    they may be those of another metric. None selects the scores that tables of several runs show.
-    """
-    known = [score for score in slices.scores if score.startswith(f"{metric}.")]
-    if wanted is not None:
-        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
-        return [score for score in known if score in chosen]
-    usual = score_names.default_scores(run, known, parts=True)  # of parts too
-    # `shown` may also be "own", for a score that only the table of a single run shows
-    return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
 
 
 _UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
@@ -319,13 +309,11 @@ def _slice_table(
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
     notes += _means_of_few(slices, scores)  # on macro means over only some slices
-    footer = table_footer(runs)  # arguments of `Table`: caption, notes, signatures ...
-    footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)
     title = f"{registry.get(metric).title} by {group_column}"
     title += ", part by part" if has_parts else ""
-    table = Table(key, title, fields, rows, n_labels=3, **footer)
+    table = Table(key, title, fields, rows, n_labels=3, **table_footer(runs, notes))
     return table if has_parts else table.without(PART)
 
 

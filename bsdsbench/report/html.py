@@ -16,7 +16,7 @@ from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
@@ -149,14 +149,6 @@ def write_report(
     return page.notes
 
 
-class _ComparedContent(NamedTuple):
-    """The content of a page that comes from the comparison of its runs."""
-
-    verdict: list[str]  # sentences on which run is best
-    intervals: Mapping[tuple[str, str], Estimate]  # (run, score) -> score with its interval
-    tables: dict[str, Table]  # by key
-
-
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
@@ -287,27 +279,40 @@ class Page:
         slices_by_column = {  # for each run, its scores on each slice (group of images)
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
-        comparison = self._compared_content(compared)
-        intervals = comparison.intervals
+        # What comes from the comparison: sentences on which run is best, (run, score) -> score with
+        # its interval, and the tables by key
+        verdict: list[str] = []
+        intervals: dict[tuple[str, str], Estimate] = {}
+        compared_tables: dict[str, Table] = {}
+        try:
+            comparison = compared()
+            verdict, intervals = verdict_lines(comparison), score_cells(comparison)
+            compared_tables = {table.key: table for table in comparison.tables()}
+        except DataError as error:
+            self.notes.append(f"no comparison: {error.problems[0]}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
         # `tables` now have the intervals: remove the tables of intervals, but keep their notes
-        add_interval_notes(tables, comparison.tables)
+        add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
         tables += summary_tables(runs, aside=True)  # collapsed on the page
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
-        tables += comparison.tables.values()
+        tables += compared_tables.values()
         # Images with a picture of the ground truth; others have only the reason why it is missing
         n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         if served and self.sources:
             n_pictures = len(self.ids)  # the server can draw every image
+        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+        date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
+        data_sets = [run.set_line or f"{len(run.records)} images" for run in runs]
+        protocols = [f"protocol {run.described}" for run in runs]
         # If a metric matches boundaries (`has_errors`), the legend adds "by an annotator"
         drawn_metrics = [metric for run in runs if (metric := drawn_metric(run)) is not None]
         return _fill_template(
             title=self.title,
-            facts=_facts(runs),
-            verdict=comparison.verdict,
+            facts=["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))],
+            verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
             notes=self.notes,
             error_colors=style.ERROR_COLORS if losses or served else {},
@@ -321,18 +326,6 @@ class Page:
             n_pictures=n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
-
-    def _compared_content(self, compared: Callable[[], Comparison]) -> _ComparedContent:
-        """Return the content from the comparison; if it raises DataError, a note and no content."""
-        try:
-            comparison = compared()
-            verdict, intervals = verdict_lines(comparison), score_cells(comparison)
-            tables = {table.key: table for table in comparison.tables()}
-        except DataError as error:
-            line = error.problems[0].line(lambda setting: setting.name)  # in the page and elsewhere
-            self.notes.append(f"no comparison: {line}")
-            return _ComparedContent([], {}, {})
-        return _ComparedContent(verdict, intervals, tables)
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data for the page's scripts, as a JSON-serializable dict."""
@@ -368,18 +361,6 @@ def _fill_template(**content: object) -> str:
     # Wrapped in a function, so that the scripts define no global names
     js = "\n".join(['"use strict";', "(() => {", *scripts, "})();"])
     return template.render(**content, css=css, js=js, style=style, version=__version__)
-
-
-def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return three lines: the data sets, the date (SOURCE_DATE_EPOCH if set) and the protocols."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = int(epoch) if epoch.isdigit() else None  # None for now
-    date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
-    data_sets = [
-        run.identity.describe() if run.identity else f"{len(run.records)} images" for run in runs
-    ]
-    protocols = [f"protocol {run.described}" for run in runs]
-    return ["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))]
 
 
 def _script_json(data: object) -> str:

@@ -77,7 +77,7 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 
     These are the scores of whole images and of classes that the metric shows by default. If it has
     no default, or if the run was read from official result files, which have no classes, they are
-    all scores of whole images.
+    all scores of whole images. Of more than _MAX_CLASSES classes, none has a column.
     """
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None: no default
@@ -88,29 +88,18 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
         columns[column] = {image_id: row[column.key] for image_id, row in rows.items()}
     if usual_keys is None or not run.records:  # official result files give no records
         return columns
-    usual_columns = {c: values for c, values in columns.items() if c.key in usual_keys}
-    return usual_columns | _class_scores(run, metric, usual_keys)
-
-
-def _class_scores(
-    run: Evaluation, metric: str, usual_keys: Sequence[str]
-) -> dict[Column, dict[str, float]]:
-    """Return a column per class with its first usual score in each image, such as "tumour: Dice".
-
-    The dict is empty if the run has more than _MAX_CLASSES classes.
-    """
-    class_columns = [c for c in registry.get(metric).part_columns if c.key in usual_keys]
+    columns = {c: values for c, values in columns.items() if c.key in usual_keys}
+    # A column per class with its first usual score in each image, such as "tumour: Dice"
+    class_columns = [column for column in scorer.part_columns if column.key in usual_keys]
     # Class, "" for the whole image -> key of a score -> a number per image, as in `image_ids`
     values_by_class = run.image_values(metric)
-    if not class_columns or len(values_by_class) > _MAX_CLASSES:
-        return {}
-    shown = class_columns[0]
-    columns = {}
-    for name, values in values_by_class.items():
-        if name and shown.key in values:
-            key, heading = f"{name}.{shown.key}", f"{name}: {shown.heading}"
-            column = replace(shown, key=key, heading=heading)
-            columns[column] = dict(zip(run.image_ids, values[shown.key], strict=True))
+    if class_columns and len(values_by_class) <= _MAX_CLASSES:
+        shown = class_columns[0]
+        for name, values in values_by_class.items():
+            if name and shown.key in values:
+                key, heading = f"{name}.{shown.key}", f"{name}: {shown.heading}"
+                numbers = dict(zip(run.image_ids, values[shown.key], strict=True))
+                columns[replace(shown, key=key, heading=heading)] = numbers
     return columns
 
 

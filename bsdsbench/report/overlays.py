@@ -183,31 +183,22 @@ def paint_image(
     f_of_drawings = drawings.scores.f  # (drawings,), of this image
     void = void_pixels(gt, run)  # bool (H, W), or None if all pixels count
     opacity = OPACITY if drawings.areas else 1.0  # without areas, only lines: they hide little
-    # `kind` is the suffix of the file name, such as "best"
-    for kind, k in _drawings_to_paint(drawings, chosen_threshold(run)).items():
+    ods_threshold = chosen_threshold(run)
+    # Suffix of the file name -> index of the drawing
+    if drawings.parts:  # the first drawing has all parts together
+        single_parts = enumerate(drawings.parts[1:], 1)
+        kinds = {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in single_parts}
+    else:
+        kinds = {BEST: drawings.best}
+        if ods_threshold is not None:  # the threshold nearest to it
+            kinds[AT_ODS] = int(np.abs(drawings.thresholds - ods_threshold).argmin())
+    for kind, k in kinds.items():
         classes = drawings.at(k)  # (H, W), 0 for pixels without a class
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
         mark = drawings.marks[k] if drawings.marks else None  # where outlines are farthest apart
         pixels = _paint(classes, photo, opacity, mark)
         yield Painted(kind, pixels, f"{drawings.measure} {f_of_drawings[k]:.3f}")  # "F 0.712"
-
-
-def _drawings_to_paint(steps: OverlaySteps, ods_threshold: float | None) -> dict[str, int]:
-    """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
-
-    - If `steps` are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
-      None, "ods" (the threshold nearest to it).
-    - If `steps` are parts, such as classes: "pixels" (all parts together) and, if there are
-      several, "pixels_PART" for each.
-    """
-    if steps.parts:  # the first step has all parts
-        single_parts = enumerate(steps.parts[1:], 1)
-        return {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in single_parts}
-    if ods_threshold is None:
-        return {BEST: steps.best}
-    nearest = np.abs(steps.thresholds - ods_threshold).argmin()
-    return {BEST: steps.best, AT_ODS: int(nearest)}
 
 
 def write_overlays(

@@ -227,7 +227,16 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
 
     A step is a threshold or, for metrics without thresholds, a part such as an object class. The
     class of a pixel says whether it is matched, false or missed. page/1_base.js reads the dict.
+    `effort` is the level of zlib.
     """
+    # Three arrays of bytes: how often the class of each pixel changes, and for each change its step
+    # and the new class. The 16-bit numbers of the first two are split into all low bytes, then all
+    # high bytes, because these compress better
+    planes = []
+    for numbers in (steps.n_changes, steps.steps):
+        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
+    planes.append(steps.classes)
+    packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
     # The counts at every step: four lists with one number per step
     matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
@@ -238,7 +247,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
         **optional,
-        "planes": _pack_changes(steps, effort),
+        "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.steps.size),  # number of changes of class, summed over pixels
         "size": steps.n_changes.shape[::-1],  # (width, height)
         "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
@@ -251,19 +260,3 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         "classes": bool(np.isin(steps.classes, list(ERROR_CODES.values())).any()),
         "areas": steps.areas,  # False if only lines are drawn, over which the photo stays visible
     }
-
-
-def _pack_changes(steps: OverlaySteps, effort: int) -> str:
-    """Pack the changes of the pixels' classes from step to step into base64 text.
-
-    These are three arrays: how often the class of each pixel changes (`n_changes`), and for each
-    change its step (`steps`) and the new class (`classes`). The 16-bit numbers of the first two are
-    split into all low bytes, then all high bytes, because these compress better. `effort` is the
-    level of zlib.
-    """
-    planes = []  # uint8
-    for numbers in (steps.n_changes, steps.steps):
-        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
-    planes.append(steps.classes)
-    packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
-    return base64.b64encode(packed).decode("ascii")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bsdsbench.comparison.comparison_tables import heading
@@ -98,16 +98,8 @@ def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[st
     """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
-    points = []
-    for threshold, recall, precision, f_value in zip(
-        thresholds, curve.recall, curve.precision, f, strict=True
-    ):
-        if recall > 0 or precision > 0:
-            points.append(_rounded((threshold, recall, precision, f_value)))
-    ods = _rounded((best.threshold, best.recall, best.precision, best.f))
-    return {"curve": points, "ods": ods}
-
-
-def _rounded(numbers: Iterable[float | None]) -> list[float | None]:
-    """Round numbers to five decimals; None, an unknown threshold, stays None."""
-    return [None if number is None else round(float(number), 5) for number in numbers]
+    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
+    shown = [point for point in points if point[1] > 0 or point[2] > 0]
+    shown.append((best.threshold, best.recall, best.precision, best.f))
+    rounded = [[None if x is None else round(float(x), 5) for x in point] for point in shown]
+    return {"curve": rounded[:-1], "ods": rounded[-1]}

@@ -77,24 +77,20 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
       10,000 bootstrap samples of 200 images".
     - METRIC-parts, the scores of parts such as classes. There is a score table with the same key.
     """
+    added: list[tuple[Table, Sequence[str | Note]]] = []
     last_with_intervals = None
     for table in tables:
         if table.key in compared:  # METRIC-parts
-            _add_text_notes(table, compared.pop(table.key).notes)
+            added.append((table, compared.pop(table.key).notes))
             continue
         estimates = [cell for row in table.rows for cell in row if isinstance(cell, Estimate)]
         if any(estimate.low is not None for estimate in estimates):
             last_with_intervals = table
     if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")
-        _add_text_notes(last_with_intervals, [f"{overall.sentence}.", *overall.notes])
-
-
-def _add_text_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Append those of the notes that are plain text to the notes of a table, each one once.
-
-    A `Note` is about single columns (curves that start late) or lists left-out images. The table is
-    of the same runs, and has these already.
-    """
-    added = [note for note in notes if isinstance(note, str)]
-    table.notes = list(dict.fromkeys([*table.notes, *added]))
+        added.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
+    for table, notes in added:
+        # A `Note` is about single columns (curves that start late) or lists left-out images. The
+        # table is of the same runs, and has these already
+        texts = [note for note in notes if isinstance(note, str)]
+        table.notes = list(dict.fromkeys([*table.notes, *texts]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isnan, nan
@@ -211,7 +211,11 @@ def worst_table(
     listed = list(ranking)[:n]  # the ids of the rows
     group_of: dict[str, str] = {}  # image id -> group in the column `of_each`
     if of_each:
-        group_of = _first_of_each_group(ranking, shared_runs[0], of_each, n)
+        division = partition(shared_runs[0].records, of_each)
+        for number, name in enumerate(division.names):
+            members = {shared_runs[0].image_ids[k] for k in division.images_of(number)}
+            worst_members = [image_id for image_id in ranking if image_id in members][:n]
+            group_of |= dict.fromkeys(worst_members, name)
         listed = list(group_of)
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
@@ -229,13 +233,18 @@ def worst_table(
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
     # A run of arrays has no folder of predictions ("pred") from which overlays could be drawn
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
-        overlay_columns = _overlay_columns(methods, folders, listed)
-        table_columns += overlay_columns
-        notes.append(_overlay_note(shared_runs, overlay_columns))
+        remaining = iter(folders)
+        are_drawn = True
+        for number, method in enumerate(methods, 1):  # a column of paths, "" if there is no overlay
+            folder, *_ = islice(remaining, method.n_runs)
+            paths = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in listed}
+            table_columns.append(_Column(Field(f"overlay_{number}", "Overlay"), paths))
+            are_drawn = are_drawn and all(paths.values())
+        missing = "No overlays yet: draw them with --overlays."
+        notes.append(_overlay_colors(shared_runs) if are_drawn else missing)
     rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
-    footer = table_footer(shared_runs)  # arguments of `Table`: caption, notes, signatures ...
-    footer["notes"] = [*notes, *footer["notes"]]
-    return Table("worst", title, [column.field for column in table_columns], rows, **footer)
+    fields = [column.field for column in table_columns]
+    return Table("worst", title, fields, rows, **table_footer(shared_runs, notes))
 
 
 def _score_columns(methods: Sequence[Method], scores: Sequence[Sequence[_Column]]) -> list[_Column]:
@@ -254,17 +263,6 @@ def _score_columns(methods: Sequence[Method], scores: Sequence[Sequence[_Column]
             headed = Field(f"{key}_{number}", prefix + field.heading, "", ".4f")
             columns.append(_Column(headed, cells))
     return columns
-
-
-def _first_of_each_group(ranked: Iterable[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` of the `ranked` images in each group of column `by`: {id: group}."""
-    division = partition(run.records, by)  # names of groups, and the indices of their images
-    listed: dict[str, str] = {}
-    for number, name in enumerate(division.names):
-        members = {run.records[i].image_id for i in division.images_of(number)}
-        first_members = [image_id for image_id in ranked if image_id in members][:n]
-        listed |= dict.fromkeys(first_members, name)
-    return listed
 
 
 def _group_columns(
@@ -287,30 +285,8 @@ def _group_columns(
     return columns
 
 
-def _overlay_columns(
-    methods: Sequence[Method], folders: Sequence[Path], image_ids: Sequence[str]
-) -> list[_Column]:
-    """Return a column per method, with the path of its first run's overlay of each image, or "".
-
-    folders : the folder of each run, method by method
-    """
-    columns = []
-    remaining = iter(folders)
-    for number, method in enumerate(methods, 1):
-        folder, *_ = islice(remaining, method.n_runs)
-        paths = {i: overlays.overlay_path(folder / "overlays", i) for i in image_ids}
-        cells = {image_id: str(path or "") for image_id, path in paths.items()}
-        columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
-    return columns
-
-
-def _overlay_note(runs: Sequence[Evaluation], columns: Iterable[_Column]) -> str:
-    """Return a note that explains the colours of overlays, or how to draw missing overlays.
-
-    columns : for each method, the path of the overlay of each image, or "" if it is missing
-    """
-    if not all(all(column.cells.values()) for column in columns):
-        return "No overlays yet: draw them with --overlays."
+def _overlay_colors(runs: Sequence[Evaluation]) -> str:
+    """Return a note that explains the colours of the overlays of the runs."""
     note = "Overlays: green is matched, orange false, blue missed."
     metric = overlays.drawn_metric(runs[0])
     if metric is not None and metric.reads == "classes":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,26 +70,17 @@ def as_runs(
             errors.append(error)
     if errors:
         raise DataError.collect(errors)
-    _distinguish_names(loaded, places)
-    # The table of groups may have a row for any image of any run
-    image_ids = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
-    loaded = [run.with_groups(groups, group_by, image_ids) for run in loaded]
-    return with_common_rules(loaded)
-
-
-def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Append the differing part of the paths to equal names of loaded runs, in place.
-
-    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of them was loaded from a
-    URL, the whole URLs or paths are appended.
-
-    places : index of a loaded run in `runs` -> its URL or absolute path
-    """
-    names = [run.name for run in runs]
+    # Append the differing part of the paths to equal names of loaded runs: runs "hed" in out/a and
+    # out/b become "hed (a)" and "hed (b)". Beside a run of a URL, it is the whole URL or path
+    loaded_names = [run.name for run in loaded]
     for k, place in places.items():
-        same_name = [other for i, other in places.items() if names[i] == names[k]]
+        same_name = [other for i, other in places.items() if loaded_names[i] == loaded_names[k]]
         if len(same_name) > 1:
             suffix = place
             if not any(map(is_address, same_name)):  # relative to the folder that holds them all
                 suffix = Path(os.path.relpath(place, os.path.commonpath(same_name))).as_posix()
-            runs[k] = replace(runs[k], name=f"{names[k]} ({suffix})")
+            loaded[k] = replace(loaded[k], name=f"{loaded_names[k]} ({suffix})")
+    # The table of groups may have a row for any image of any run
+    image_ids = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
+    loaded = [run.with_groups(groups, group_by, image_ids) for run in loaded]
+    return with_common_rules(loaded)

@@ -87,29 +87,25 @@ def group_rows(
         row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
-            values = _convert_column(raw_values, label)
+            values = [group_value(raw_value, label) for raw_value in raw_values]
+            # In a column of numbers, words such as "NA" are missing values: [2, "10", "NA"] becomes
+            # [2.0, 10.0, None], but ["a", "10", "NA"] remains as it is
+            without_words = [None if _is_missing(value) else value for value in values]
+            known = [value for value in without_words if value is not None]
+            # A text with leading zeros, such as "007", is no number
+            are_numbers = [isinstance(v, float) or _NUMBER.fullmatch(v) for v in known]
+            if known and all(are_numbers):
+                # Texts such as "1e999" are infinite as floats: `group_value` checks them once more
+                values = [
+                    None if v is None else group_value(float(v), label) for v in without_words
+                ]
+            else:
+                values = [None if value is None else text_of(value) for value in values]
             if any(column in row for row in rows.values()):
                 raise DataError(f"{label} is there twice, expected once")
             for image_id, number in row_numbers.items():
                 rows[image_id][column] = values[number]
     return rows
-
-
-def _convert_column(raw_values: Sequence[object], label: str) -> list[Value]:
-    """Convert the values of a column to floats if all of them are numbers, otherwise to strings.
-
-    Missing values are None. In a column of numbers, so are words such as "NA": [2, "10", "NA"]
-    becomes [2.0, 10.0, None], but ["a", "10", "NA"] remains as it is. A text with leading zeros,
-    such as "007", is no number (_NUMBER). Raises DataError, with `label`, for an infinite number.
-    """
-    values = [group_value(raw_value, label) for raw_value in raw_values]  # float, string or None
-    without_words = [None if _is_missing(value) else value for value in values]
-    known = [value for value in without_words if value is not None]
-    are_numbers = [isinstance(value, float) or _NUMBER.fullmatch(value) for value in known]
-    if not known or not all(are_numbers):
-        return [None if value is None else text_of(value) for value in values]
-    # As floats, texts such as "1e999" are infinite: `group_value` checks the floats once more
-    return [None if value is None else group_value(float(value), label) for value in without_words]
 
 
 def _find_rows(

@@ -236,8 +236,7 @@ def _summary_table(
     if summary is Summary.IQR:
         note += " Quartiles are interpolated linearly."
     note += " The mean is over images; a score may be a mean over classes or over all pixels."
-    footer = table_footer(runs)
-    footer["notes"] = [note, *footer["notes"]]
+    footer = table_footer(runs, [note])
     title = f"{registry.get(metric).title}, values of the images"
     table = Table(f"{metric}-images", title, fields, [rows[k] for k in order], n_labels=3, **footer)
     if len(runs) == 1:

@@ -62,11 +62,11 @@ class TableFooter(TypedDict):
     ranked: bool  # False if the runs are not comparable: no score is marked as the best
 
 
-def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
-    """Return the texts below a table of runs.
+def table_footer(runs: Sequence[Evaluation], notes: Sequence[str | Note] = ()) -> TableFooter:
+    """Return the texts below a table of runs, of which the given `notes` come first.
 
-    The notes list left-out images, differences between the runs, runs whose maps are averages over
-    scales, the protocols if they differ, and the sources of reference runs and shared runs.
+    The other notes list left-out images, differences between the runs, runs whose maps are averages
+    over scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
     differences = difference_notes(runs) if len(runs) > 1 else []
     lines = [*differences, *missing_notes(runs)]
@@ -87,7 +87,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     return {
         "caption": f"protocol {runs[0].described}" if is_same else "",
         "reading": reading_line(runs),
-        "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
+        "notes": [*notes, *left_out_notes(left_out), *lines, *reference_notes(runs)],
         "signatures": signature_lines(signatures),
         "ranked": not differences,
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
@@ -42,26 +41,17 @@ _MARK = b"bsdsbench:"  # precedes the hash in the comment at the end of the arch
 _PRIVATE_PATHS = ("pred", "gt", "photos", "valid", "split")  # these are not published
 
 
-def _difference_axes(n_axes: int) -> range:
-    """Return the axes along which counts are stored as differences.
-
-    They are the thresholds, axis 1 of (N, T), or the tolerances and thresholds, all axes except the
-    first and the last of (N, ..., T, 4).
-    """
-    return range(1, max(2, n_axes - 1))
-
-
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts of N images as B byte planes (B, N, ...), which compress well.
 
     Counts are (N, T), one for each of T thresholds, or (N, ..., T, 4), where the last axis has the
     four counts of `MatchCounts.matches`. Differences of values that are adjacent on the axis of
-    thresholds (and those of tolerances before it) are zigzag-coded to make them non-negative:
+    thresholds, and on those of tolerances before it, are zigzag-coded to make them non-negative:
     0, -1, 1, -2, ... become 0, 1, 2, 3, ... Plane k holds byte k of every value, least significant
     byte first.
     """
     differences = counts
-    for axis in _difference_axes(counts.ndim):
+    for axis in range(1, max(2, counts.ndim - 1)):
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
     n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
@@ -80,7 +70,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
     # Odd values encode negative differences, and even values the others
     counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
-    for axis in _difference_axes(counts.ndim):
+    for axis in range(1, max(2, counts.ndim - 1)):
         counts = counts.cumsum(axis=axis)
     return counts
 
@@ -100,7 +90,26 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     arrays = arrays_of_run(run)
     # Integer counts compress better as differences between adjacent thresholds
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
-    description = _public_description(run, packed, licence, citation)
+    # The description of the run, without scores and the paths of the user's folders
+    content: dict[str, Any] = run.to_mapping()
+    origin = content["provenance"]
+    provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
+    terms = {"licence": licence, "citation": citation}
+    provenance |= {key: terms_of_key for key, terms_of_key in terms.items() if terms_of_key}
+    private_folders = [origin[key] for key in _PRIVATE_PATHS if origin.get(key)]
+    failed = {}  # id of an image that was left out -> reason
+    for image_id, reason in content["failed"].items():
+        for folder in private_folders:  # a reason may name a file
+            reason = reason.replace(f"{folder}/", "")
+        failed[image_id] = reason
+    copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
+    description = {
+        "schema": _SCHEMA,
+        **{key: content[key] for key in copied},
+        "failed": failed,
+        "provenance": provenance,
+        "steps": packed,  # the arrays that `read_shared_run` must decode
+    }
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(text, np.uint8), **arrays}
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
@@ -110,35 +119,6 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
     write_atomic(target, data + _MARK + digest(data).encode())
     return target
-
-
-def _public_description(
-    run: Evaluation, packed: Sequence[str], licence: str, citation: str
-) -> dict[str, Any]:
-    """Return the description of a run to be published, without scores and private paths.
-
-    packed : the names of the arrays that are encoded by `_pack_counts`. The entry "steps" lists
-        them, so that `read_shared_run` decodes them.
-    """
-    content: dict[str, Any] = run.to_mapping()
-    origin = content["provenance"]
-    provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
-    terms = {"licence": licence, "citation": citation}
-    provenance |= {key: text for key, text in terms.items() if text}
-    private_folders = [origin[key] for key in _PRIVATE_PATHS if origin.get(key)]
-    failed = {}  # id of an image that was left out -> reason
-    for image_id, reason in content["failed"].items():
-        for folder in private_folders:  # a reason may name a file
-            reason = reason.replace(f"{folder}/", "")
-        failed[image_id] = reason
-    copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
-    return {
-        "schema": _SCHEMA,
-        **{key: content[key] for key in copied},
-        "failed": failed,
-        "provenance": provenance,
-        "steps": list(packed),
-    }
 
 
 def read_shared_run(path: Path) -> RunArguments:

@@ -66,10 +66,20 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
 
+    Only columns marked `paper` are printed.
     The first _MAX_NOTES short notes (up to _MAX_NOTE_CHARACTERS), and all notes marked `needed`,
     are printed below the table. All other lines below the table become LaTeX comments.
     """
-    paper_table = table.only(_columns_for_paper(table))
+    columns = []  # the indices of those to print
+    n_scores = 0  # a column is a score if it is ranked
+    for k, field in enumerate(table.columns):
+        is_score = field.paper and field.higher_is_better is not None
+        n_scores += is_score
+        # After the first scores, one that is undefined in any row is left out, to save width
+        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
+        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
+            columns.append(k)
+    paper_table = table.only(columns)
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]  # in characters
     for row in paper_table.printed_cells:
@@ -95,23 +105,6 @@ def _latex(table: Table) -> str:
         visible=visible,  # a function that escapes unprintable characters, for the comments
     )
     return str(text)
-
-
-def _columns_for_paper(table: Table) -> list[int]:
-    """Return the indices of the columns to print in LaTeX, all of which are marked `paper`.
-
-    A column is a score if it is ranked (`higher_is_better` is not None). After the first
-    _N_MAIN_SCORES scores, a score is left out if it is undefined in any row, to save width.
-    """
-    columns = []
-    n_scores = 0
-    for k, field in enumerate(table.columns):
-        is_score = field.paper and field.higher_is_better is not None
-        n_scores += is_score
-        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
-        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
-            columns.append(k)
-    return columns
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
