@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -71,11 +71,8 @@ def worst_figure(
     draw_grid(headings, rows, path, look)
 
 
-class _Column(NamedTuple):
-    """A column of the table of images."""
-
-    field: Field  # its key, heading and number format
-    cells: Mapping[str, Any]  # image id -> cell
+# A column of the table of images -> image id -> cell
+_Columns = dict[Field, Mapping[str, Any]]
 
 
 def _values_of_images(
@@ -119,11 +116,12 @@ def _scores_of_methods(
     metric: str | None,
     columns: Sequence[str] | None,
     spread: Spread,
-) -> list[list[_Column]]:
-    """Return for each method a column per score that all runs have. Equal columns, equal order.
+) -> list[dict[Field, dict[str, Estimate]]]:
+    """Return for each method the scores that all runs have: {column: {image id: cell}}.
 
-    The cell of an image is the mean over the method's runs, printed as "0.780 ± 0.004 (5)" for five
-    runs, or as "0.780" for one. It is NaN if the score is undefined in a run of the method.
+    The columns are the same for all methods. The cell of an image is the mean over the method's
+    runs, printed as "0.780 ± 0.004 (5)" for five runs, or as "0.780" for one. It is NaN if the
+    score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
     metric, columns : the metric and its scores, by key or heading, or "all"; None for the defaults
@@ -137,30 +135,28 @@ def _scores_of_methods(
     scores = []
     for method in methods:
         values_of_method = list(islice(remaining, method.n_runs))
-        columns_of_method = []
-        for field in fields:
-            cells: dict[str, Estimate] = {}
-            for image_id in runs[0].image_ids:
-                numbers = [values[field].get(image_id) for values in values_of_method]
-                of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-                cells[image_id] = of_runs.cell(spread)  # mean with its spread
-            columns_of_method.append(_Column(field, cells))
-        scores.append(columns_of_method)
+        cells: dict[Field, dict[str, Estimate]] = {field: {} for field in fields}
+        for field, image_id in product(fields, runs[0].image_ids):
+            numbers = [values[field].get(image_id) for values in values_of_method]
+            of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
+            cells[field][image_id] = of_runs.cell(spread)  # mean with its spread
+        scores.append(cells)
     return scores
 
 
-def _worst_first(main_columns: Sequence[_Column]) -> dict[str, float]:
-    """Sort images by their main score: {image id: score}, the worst first.
+def _worst_first(scores: Sequence[Mapping[Field, Mapping[str, Estimate]]]) -> dict[str, float]:
+    """Sort images by their main score, the first column: {image id: score}, the worst first.
 
     For two methods, the dict has the differences A - B, the one farthest from 0 first. Images with
     an undefined score are left out. Equal images are in the order of their ids.
 
-    main_columns : the column of the main score of one or two methods, with the same images
+    scores : for one or two methods, column -> image id -> cell, with the same columns and images
     """
-    sign = -1 if main_columns[0].field.higher_is_better is False else 1
+    main_field = next(iter(scores[0]))
+    sign = -1 if main_field.higher_is_better is False else 1
     ranking = []  # (goodness, image id, value); the worst image has the smallest goodness
-    for image_id in main_columns[0].cells:
-        numbers = [column.cells[image_id].value for column in main_columns]
+    for image_id in scores[0][main_field]:
+        numbers = [cells[main_field][image_id].value for cells in scores]
         a, *b = np.array(numbers, np.float64).tolist()  # None becomes NaN
         value = a - b[0] if b else a
         goodness = -abs(value) if b else sign * value
@@ -207,7 +203,7 @@ def worst_table(
     shared_runs, _ = comparable(all_runs(methods), common=True)
     scores = _scores_of_methods(methods, shared_runs, metric, columns, spread)
     # The first score ranks the images: image id -> its value or, of two methods, the difference
-    ranking = _worst_first([columns_of_method[0] for columns_of_method in scores])
+    ranking = _worst_first(scores)
     listed = list(ranking)[:n]  # the ids of the rows
     group_of: dict[str, str] = {}  # image id -> group in the column `of_each`
     if of_each:
@@ -220,15 +216,13 @@ def worst_table(
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    table_columns = [
-        _Column(Field("image", "Image"), dict(zip(listed, listed, strict=True))),
-        *_group_columns(shared_runs[0], of_each, group_of),
-        *_score_columns(methods, scores),
-    ]
+    table_columns: _Columns = {Field("image", "Image"): dict(zip(listed, listed, strict=True))}
+    table_columns |= _group_columns(shared_runs[0], of_each, group_of)
+    table_columns |= _score_columns(methods, scores)
     names = " and ".join(method.name for method in methods)
     title = f"Worst images of {names}"
     if len(methods) == 2:
-        table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), ranking))
+        table_columns[Field("difference", "A - B", "", "+.4f")] = ranking
         title = f"Where {names} differ most"
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
     # A run of arrays has no folder of predictions ("pred") from which overlays could be drawn
@@ -238,36 +232,34 @@ def worst_table(
         for number, method in enumerate(methods, 1):  # a column of paths, "" if there is no overlay
             folder, *_ = islice(remaining, method.n_runs)
             paths = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in listed}
-            table_columns.append(_Column(Field(f"overlay_{number}", "Overlay"), paths))
+            table_columns[Field(f"overlay_{number}", "Overlay")] = paths
             are_drawn = are_drawn and all(paths.values())
         missing = "No overlays yet: draw them with --overlays."
         notes.append(_overlay_colors(shared_runs) if are_drawn else missing)
-    rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
-    fields = [column.field for column in table_columns]
-    return Table("worst", title, fields, rows, **table_footer(shared_runs, notes))
+    rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
+    return Table("worst", title, list(table_columns), rows, **table_footer(shared_runs, notes))
 
 
-def _score_columns(methods: Sequence[Method], scores: Sequence[Sequence[_Column]]) -> list[_Column]:
+def _score_columns(
+    methods: Sequence[Method], scores: Sequence[Mapping[Field, Mapping[str, Estimate]]]
+) -> _Columns:
     """Return the columns of all methods, with keys that are unique in the table, such as "ods_1".
 
     Of two methods, the name of the method begins the heading. `scores` has the columns of each.
     """
-    columns = []
-    for number, (method, columns_of_method) in enumerate(zip(methods, scores, strict=True), 1):
+    columns: _Columns = {}
+    for number, (method, cells_by_field) in enumerate(zip(methods, scores, strict=True), 1):
         prefix = f"{method.name}: " if len(methods) == 2 else ""
         used_keys = set[str]()
-        for k, (field, cells) in enumerate(columns_of_method):
+        for k, (field, cells) in enumerate(cells_by_field.items()):
             # The score of another class, such as its Dice, has the same key
             key = f"{field.key}_{k}" if field.key in used_keys else field.key
             used_keys.add(field.key)
-            headed = Field(f"{key}_{number}", prefix + field.heading, "", ".4f")
-            columns.append(_Column(headed, cells))
+            columns[Field(f"{key}_{number}", prefix + field.heading, "", ".4f")] = cells
     return columns
 
 
-def _group_columns(
-    run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
-) -> list[_Column]:
+def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, str]) -> _Columns:
     """Return a table column with the group of each image, for each grouping column of `run`.
 
     of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
@@ -275,13 +267,13 @@ def _group_columns(
         the stored value: "[0, 1024)" in place of the size 900
     """
     grouping_column = column_of(of_each or "", run.records)  # NAME
-    columns = []
+    columns: _Columns = {}
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
         if name == grouping_column:
             cells |= group_of
         # The key is numbered, because the name of the column could be the key of a score
-        columns.append(_Column(Field(f"group_{k}", name), cells))
+        columns[Field(f"group_{k}", name)] = cells
     return columns
 
 
