@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.method import Method as Method
     from bsdsbench.comparison.methods import MethodComparison as MethodComparison
     from bsdsbench.comparison.methods import compare_methods as compare_methods
-    from bsdsbench.comparison.slice_comparison import compare_slices as compare_slices
     from bsdsbench.comparison.slices import Slices as Slices
+    from bsdsbench.comparison.slices import compare_slices as compare_slices
     from bsdsbench.comparison.slices import slice_tables as slice_tables
     from bsdsbench.comparison.slices import slices_of as slices_of
     from bsdsbench.detectors.detector_runs import DetectorRun as DetectorRun
@@ -102,8 +102,7 @@ _PACKAGES = {
     "comparison.comparison": "Comparison",
     "comparison.method": "Method",
     "comparison.methods": "MethodComparison compare_methods",
-    "comparison.slice_comparison": "compare_slices",
-    "comparison.slices": "Slices slice_tables slices_of",
+    "comparison.slices": "Slices compare_slices slice_tables slices_of",
     "diagnosis.doctor": "doctor",
     "diagnosis.checks": "Finding",
     "errors": "DataError ShapeError",

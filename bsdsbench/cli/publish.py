@@ -178,7 +178,7 @@ def _show_methods(args: _ReportArguments) -> None:
     from bsdsbench.comparison.method import Spread, all_runs, load_methods, replace_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
-    from bsdsbench.comparison.slice_comparison import means_by_slice
+    from bsdsbench.comparison.slices import means_by_slice
     from bsdsbench.results.given_runs import as_runs
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")

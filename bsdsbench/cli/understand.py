@@ -119,7 +119,7 @@ def compare_command(args: _CompareArguments) -> None:
     from bsdsbench.comparison.comparison_tables import left_out_notes_of
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
-    from bsdsbench.comparison.slice_comparison import compared_table
+    from bsdsbench.comparison.slices import compared_table
 
     options = option_values(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
     # On all images, and with --by {slice: comparison}: a slice is the group of images with one
@@ -178,7 +178,7 @@ def _compare(
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import all_runs, load_methods, replace_runs
-    from bsdsbench.comparison.slice_comparison import compare_slices
+    from bsdsbench.comparison.slices import compare_slices
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import column_of
 

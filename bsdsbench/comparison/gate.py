@@ -24,7 +24,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ScoreDifference, holm_together
 from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import least_p
-from bsdsbench.comparison.slice_comparison import runs_by_slice
+from bsdsbench.comparison.slices import runs_by_slice
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import (
     FaultError,

@@ -18,7 +18,7 @@ from bsdsbench.comparison.bootstrap import Sampling
 from bsdsbench.comparison.method import Method, Spread, load_methods, splits
 from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
-from bsdsbench.comparison.slice_comparison import means_by_slice
+from bsdsbench.comparison.slices import means_by_slice
 from bsdsbench.scores.counts import MatchCounts
 from tests.helpers.runs import call, command, refused
 from tests.helpers.simulated import simulated_run

@@ -8,7 +8,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
 from bsdsbench.comparison.ranks import indistinguishable_groups, rank_tables, ranks_of
-from bsdsbench.comparison.slice_comparison import compare_slices
+from bsdsbench.comparison.slices import compare_slices
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
 

@@ -12,8 +12,15 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.lost_scores import error_slices_table
-from bsdsbench.comparison.slice_comparison import compare_slices, compared_table
-from bsdsbench.comparison.slices import ALL, MACRO, group_table, slice_tables, slices_of
+from bsdsbench.comparison.slices import (
+    ALL,
+    MACRO,
+    compare_slices,
+    compared_table,
+    group_table,
+    slice_tables,
+    slices_of,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.evaluation import Evaluation

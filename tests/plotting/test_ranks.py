@@ -8,7 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.ranks import indistinguishable_groups
-from bsdsbench.comparison.slice_comparison import compare_slices
+from bsdsbench.comparison.slices import compare_slices
 from bsdsbench.plotting import plot_ranks
 from tests.helpers.simulated import simulated_run
 
