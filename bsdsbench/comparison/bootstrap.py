@@ -46,21 +46,30 @@ class WeightedRun:
 
         beside : further runs with the same protocol, whose images follow. Permutation tests use
             this to exchange images between two runs
-        more_pairs : how many more pairs of a predicted and an annotated pixel of each edge map are
-            counted as matched, if so many are unmatched. This estimates the scores of a run that
-            the official benchmark's solver matched, which misses a few pairs per map
+        more_pairs : how many more pairs of a predicted and an annotated pixel of each edge map (of
+            an image at a threshold and tolerance) are counted as matched, or all that are left.
+            This estimates the scores of a run that the official benchmark's solver matched, which
+            misses a few pairs per map
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
         self._every_image_once = np.ones((1, len(records)), np.int64)  # (1, N) weights
         self._stacks: dict[Metric, Stack] = {}  # metric -> name of counts -> (N, ...)
         for metric in map(registry.get, metrics):
-            stack: Stack
             if beside:
                 stack = metric.stack([record.counts[metric.name] for record in records])
             else:
-                stack = run.stack(metric.name)  # the same arrays, which the run has kept
-            self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
+                stack = dict(run.stack(metric.name))  # the same arrays, which the run has kept
+            # The arrays of matches at the first tolerance, and at further ones if there are any
+            for name in {"matches", OTHER_MATCHES} & stack.keys() if more_pairs else ():
+                # (..., 4), one row per map: matched and all annotated, matched and all predicted
+                # pixels. A pair consists of an unmatched pixel of the one and of the other
+                stack[name] = matches = stack[name].copy()
+                matched, totals = [MATCHED_GT, MATCHED_PRED], [TOTAL_GT, TOTAL_PRED]
+                unmatched = matches[..., totals] - matches[..., matched]
+                n_left = unmatched.min(axis=-1, keepdims=True)
+                matches[..., matched] += np.minimum(n_left, more_pairs)
+            self._stacks[metric] = stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
         """Compute every score for S weightings (S, N), which say how often each image counts.
@@ -100,26 +109,6 @@ class WeightedRun:
                 for key, counts_by_unit in counts_of_means.items():
                     numbers[prefix + key] = {u: int(n[0, 0]) for u, n in counts_by_unit.items()}
         return numbers
-
-
-def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
-    """Return a copy of the counts with up to `n_pairs` more matched pixel pairs in each map.
-
-    They estimate the counts that an optimal matching would give where the stored one missed pairs.
-    A map is the prediction of an image at one threshold and tolerance. A pair consists of an
-    unmatched pixel of the prediction and an unmatched pixel of the ground truth. If a map has fewer
-    such pairs left, all of them are matched. Arrays other than match counts stay as they are.
-    """
-    increased = dict(stack)
-    # The arrays at the first tolerance, and at further ones if there are any
-    for name in {"matches", OTHER_MATCHES} & stack.keys():
-        # (..., 4), one row per map: matched and all annotated, matched and all predicted pixels
-        matches = stack[name].copy()
-        increased[name] = matches
-        unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
-        n_added = np.minimum(unmatched.min(axis=-1, keepdims=True), n_pairs)
-        matches[..., [MATCHED_GT, MATCHED_PRED]] += n_added
-    return increased
 
 
 def scores_of(

@@ -294,13 +294,13 @@ class Page:
         compared_tables: dict[str, Table] = {}
         try:
             comparison = compared()
-            verdict, intervals = verdict_lines(comparison), score_cells(comparison)
+            verdict, intervals = _verdict_lines(comparison), score_cells(comparison)
             compared_tables = {table.key: table for table in comparison.tables()}
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
         # `tables` now have the intervals: remove the tables of intervals, but keep their notes
-        add_interval_notes(tables, compared_tables)
+        _add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
         tables += summary_tables(runs, aside=True)  # collapsed on the page
@@ -355,7 +355,7 @@ class Page:
         }
 
 
-def verdict_lines(comparison: Comparison) -> list[str]:
+def _verdict_lines(comparison: Comparison) -> list[str]:
     """Return sentences that say which run is best by the first score shown in the comparison.
 
     The first line names the best run. The next _MAX_COMPARED runs are compared with the best run,
@@ -407,7 +407,7 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
     return f"{abs(difference.value):.3f} better than {other} ({basis}): {conclusion}."
 
 
-def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
+def _add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
     """Move the notes on intervals from comparison tables to the score tables of a report, in place.
 
     The score tables have one metric each, and show the intervals too. So a comparison table whose

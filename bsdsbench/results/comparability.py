@@ -19,7 +19,7 @@ from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import ImageRecord, Values
+from bsdsbench.scores.counts import Values
 from bsdsbench.text import listed
 
 if TYPE_CHECKING:
@@ -216,21 +216,17 @@ def _truth_differences(a: Evaluation, b: Evaluation, names: Sequence[str]) -> It
         truths = record_a.truth, record_b.truth  # fingerprints of the boundaries, "" if unknown
         if reads_all and record_a.whole_truth and record_b.whole_truth:
             truths = record_a.whole_truth, record_b.whole_truth
-        # If they are unknown, compare the numbers of annotated pixels
-        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
+        differ = truths[0] != truths[1]
+        if not all(truths):  # unknown: compare the numbers of annotated pixels
+            differ = False
+            for name in record_a.counts.keys() & record_b.counts.keys():
+                both = record_a.counts[name], record_b.counts[name]
+                # Counts at several thresholds repeat the number, hence `unique`
+                total_a, total_b = (np.unique(getattr(c, "total_gt", ())) for c in both)
+                differ = differ or not np.array_equal(total_a, total_b)
         if differ:  # `Difference.line` names only the image, so that texts "" do no harm
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return
-
-
-def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if two records have equal `total_gt` counts in all metrics that have them."""
-    for name in a.counts.keys() & b.counts.keys():
-        # Counts at several thresholds repeat the number, hence `unique`
-        total_a, total_b = (np.unique(getattr(r.counts[name], "total_gt", ())) for r in (a, b))
-        if not np.array_equal(total_a, total_b):
-            return False
-    return True
 
 
 class PairDifference(NamedTuple):

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -102,8 +102,23 @@ def logged_scores(
         for key, column, value in registry.get(metric).score_columns(run.score(metric), None):
             if column not in ERROR_COLUMNS:
                 scores[f"{metric}/{key}"] = float(value)
-        if per_class:
-            scores |= _class_scores(run, metric)
+        if not per_class:
+            continue
+        definition = registry.get(metric)
+        # Part -> nested scores, such as {"dice": 0.8, "ods": {"f": 0.7, "threshold": 0.4}}
+        scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
+        del scores_of_part[""]  # the overall scores
+        columns = (*definition.part_columns, *definition.columns)
+        keys = dict.fromkeys(column.key for column in columns if column.score)  # no thresholds
+        # Those that the metric computed for at least one part
+        all_parts = scores_of_part.values()
+        computed = [key for key in keys if any(value_at(s, key) is not None for s in all_parts)]
+        for (part, scores_in_part), key in product(scores_of_part.items(), computed):
+            # The metric computes this score for the part ("ods.threshold" is in the dict of "ods"),
+            # or the class is in no image, so that no scores were computed: all of them are NaN
+            if not scores_in_part or key.partition(".")[0] in scores_in_part:
+                value = value_at(scores_in_part, key)
+                scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
     logged: dict[str, float] = {}
     for name, value in scores.items():
         if not undefined and not math.isfinite(value):
@@ -115,32 +130,6 @@ def logged_scores(
             loggable_name += "_"
         logged[loggable_name] = value
     return logged
-
-
-def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
-
-    Only scores that the metric computed for at least one part are included. Undefined scores are
-    NaN, and so are all scores of a class that never occurs.
-    """
-    definition = registry.get(metric)
-    # Part -> nested scores, such as {"dice": 0.8, "ods": {"f": 0.7, "threshold": 0.4}}
-    scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
-    del scores_of_part[""]  # the overall scores
-    columns = (*definition.part_columns, *definition.columns)
-    keys = dict.fromkeys(column.key for column in columns if column.score)  # no thresholds
-    all_scores = scores_of_part.values()
-    computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
-    class_scores = {}
-    for part, scores in scores_of_part.items():
-        never_occurs = not scores  # in no image: no scores were computed
-        for key in computed:
-            # The metric computes this score for the part: "ods.threshold" is in the dict of "ods"
-            has_score = key.partition(".")[0] in scores
-            if never_occurs or has_score:
-                value = value_at(scores, key)
-                class_scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
-    return class_scores
 
 
 def default_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:

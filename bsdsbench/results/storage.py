@@ -525,7 +525,21 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
         is_dict = isinstance(row, dict)
         if not is_dict or not all(isinstance(v, str | float | None) for v in row.values()):
             raise FaultError("groups that are neither numbers nor text, expected these")
-    counts = _counts_per_image(arrays, n_images)  # of each image: metric -> name -> array
+    counts: list[dict[str, Any]] = [{} for _ in range(n_images)]  # metric -> name -> array
+    for key, stored in arrays.items():  # "METRIC.NAME" -> counts (N, ...)
+        metric_name, _, name = key.partition(".")
+        metric = registry.get(metric_name)
+        # For the checks of `Counts`, which also converts to int64 or float64
+        array = Counts(**{name: stored})[name]
+        # If counts that are `shared`, such as thresholds, are equal for all images as usual, every
+        # image gets a view of a single copy
+        if name in metric.shared and (array == array[:1]).all():
+            array = np.broadcast_to(array[:1].copy(), array.shape)
+        for counts_of_image, image_array in zip(counts, array, strict=True):
+            values = np.asarray(image_array)  # may be a single number
+            if name in metric.ragged:  # padded with rows of NaN to one array
+                values = values[~np.isnan(values).all(axis=-1)]
+            counts_of_image.setdefault(metric.name, {})[name] = values
     records = []
     for k in range(n_images):
         fields = {field: column[k] for field, column in columns.items()}
@@ -555,29 +569,3 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
         rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
         by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
     return list(map(Sides, by_side["pred"], by_side["gt"]))
-
-
-def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
-    """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
-
-    A metric lists the counts that are usually equal for all images, such as thresholds, as
-    `shared`; if they are, every image gets a view of a single copy. Those with another number of
-    rows in each image are `ragged`; the rows of NaN, with which they were padded to one array, are
-    removed.
-
-    arrays : "METRIC.NAME" -> counts (N, ...)
-    """
-    counts: list[dict[str, Any]] = [{} for _ in range(n_images)]
-    for key, stored in arrays.items():
-        metric_name, _, name = key.partition(".")
-        metric = registry.get(metric_name)
-        # For the checks of `Counts`, which also converts to int64 or float64
-        array = Counts(**{name: stored})[name]
-        if name in metric.shared and (array == array[:1]).all():
-            array = np.broadcast_to(array[:1].copy(), array.shape)
-        for counts_of_image, row in zip(counts, array, strict=True):
-            values = np.asarray(row)  # a row may be a single number
-            if name in metric.ragged:
-                values = values[~np.isnan(values).all(axis=-1)]
-            counts_of_image.setdefault(metric.name, {})[name] = values
-    return counts

@@ -15,7 +15,7 @@ from bsdsbench.comparison.significance import holm, letters, p_value, percentile
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables
-from bsdsbench.report.html import verdict_lines
+from bsdsbench.report.html import _verdict_lines as verdict_lines
 from bsdsbench.scores.counts import ImageRecord, value_at
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of, simulated_run
