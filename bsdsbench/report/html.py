@@ -377,34 +377,28 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
     if not worse:
         return [f"{best.run}: {best_text}."]
     lines = [f"{best.run} is best: {best_text}."]
-    lines += [_difference_line(comparison, best.run, i.run, score) for i in worse[:_MAX_COMPARED]]
+    for other in worse[:_MAX_COMPARED]:
+        difference = comparison.difference_of(best.run, other.run, score)
+        if np.isnan(difference.p_holm):  # the p-value after Holm's correction
+            basis, conclusion = "no p-value", "it is unknown whether this is real"
+        else:
+            # The difference is given as positive even if lower scores are better: -0.02 with the
+            # interval [-0.03, 0.01] becomes 0.02 with the interval [-0.01, 0.03]
+            low, high = sorted((abs(difference.low), abs(difference.high)))
+            if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
+                low = -low
+            p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
+            interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}, "
+            if np.isnan(low):  # a single image has no interval
+                interval = ""
+            basis = f"{interval}{p} after Holm's correction"
+            is_real = difference.significant(comparison.level)
+            conclusion = "this is real" if is_real else "this may be due to chance"
+        better = f"{abs(difference.value):.3f} better than {other.run}"
+        lines.append(f"{better} ({basis}): {conclusion}.")
     if len(worse) > _MAX_COMPARED:
         lines.append(f"{len(worse) - _MAX_COMPARED} more are worse.")
     return lines
-
-
-def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
-    """Return a sentence that says how much better the run `best` is than the run `other`.
-
-    The difference is given as positive even if lower scores are better: -0.02 with the interval
-    [-0.03, 0.01] becomes 0.02 with the interval [-0.01, 0.03].
-    """
-    difference = comparison.difference_of(best, other, score)
-    if np.isnan(difference.p_holm):  # the p-value after Holm's correction
-        basis = "no p-value"
-        conclusion = "it is unknown whether this is real"
-    else:
-        low, high = sorted((abs(difference.low), abs(difference.high)))
-        if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
-            low = -low
-        p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
-        interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}, "
-        if np.isnan(low):  # a single image has no interval
-            interval = ""
-        basis = f"{interval}{p} after Holm's correction"
-        is_real = difference.significant(comparison.level)
-        conclusion = "this is real" if is_real else "this may be due to chance"
-    return f"{abs(difference.value):.3f} better than {other} ({basis}): {conclusion}."
 
 
 def _add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:

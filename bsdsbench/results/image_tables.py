@@ -42,51 +42,48 @@ def image_table(run: Evaluation) -> Table:
     If there are several metrics, the keys of scores start with the metric, as in "region_covering".
     Images that were not counted are in the last rows, with the reason.
     """
-    columns = [Field("image", "Image")]
-    columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]  # the size
-    # One row per image, to which each metric and then each group column adds its cells
-    table_rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
+    columns: dict[Field, list[Cell]] = {Field("image", "Image"): [*run.image_ids]}
+    for k, key in enumerate(("rows", "columns")):  # the size
+        columns[Field(key, key.capitalize(), "", "d")] = [r.size[k] for r in run.records]
     for metric in run.metrics:
         prefix = f"{metric}_" if len(run.metrics) > 1 else ""
-        image_columns = registry.get(metric).image_columns
-        columns += [table_column(c, c.digits, prefix) for c in image_columns]
-        for row, values in zip(table_rows, run.image_scores(metric).values(), strict=True):
-            row += [values.get(c.key) for c in image_columns]
-    for field, cells in _group_columns(run.records, columns):
-        columns.append(field)
-        for row, cell in zip(table_rows, cells, strict=True):
-            row.append(cell)
-    _add_left_out(run, columns, table_rows)
+        scores = run.image_scores(metric).values()  # of each image
+        for column in registry.get(metric).image_columns:
+            field = table_column(column, column.digits, prefix)
+            columns[field] = [values.get(column.key) for values in scores]
+    columns |= _group_columns(run.records, columns)
+    fields = list(columns)
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    _add_left_out(run, fields, rows)
     title = f"{run.name}, image by image"
-    return Table("images", title, columns, table_rows, aside=True, **table_footer([run]))
+    return Table("images", title, fields, rows, aside=True, **table_footer([run]))
 
 
 def _group_columns(
-    records: Sequence[ImageRecord], others: Sequence[Field]
-) -> list[tuple[Field, list[Cell]]]:
+    records: Sequence[ImageRecord], others: Collection[Field]
+) -> dict[Field, list[Cell]]:
     """Return a table column for each attribute by which the images are grouped, such as "scene".
 
-    Each column is a pair of its field and a list with one cell per record. The cells are numbers if
-    all values of the attribute are numbers, otherwise strings; None is a missing value. The key of
-    the field is the name of the attribute, or "group_NAME" if a field in `others` has this key.
+    A column is a field with a list of one cell per record. The cells are numbers if all values of
+    the attribute are numbers, otherwise strings; None is a missing value. The key of the field is
+    the name of the attribute, or "group_NAME" if a field in `others` has this key.
     """
     taken = {field.key for field in others}
-    columns = []
+    columns: dict[Field, list[Cell]] = {}
     for name in group_columns(records):
         values = [record.groups.get(name) for record in records]
         is_number = all(isinstance(value, float | None) for value in values)
         key = f"group_{name}" if name in taken else name
-        field = Field(key, name, "", ".6g" if is_number else "", paper=False)
         # In a column with numbers and texts, the numbers become text too
         cells: list[Cell] = [v if v is None or is_number else text_of(v) for v in values]
-        columns.append((field, cells))
+        columns[Field(key, name, "", ".6g" if is_number else "", paper=False)] = cells
     return columns
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row for each image that was not counted, and a last column with the reasons.
+    """Add a row for each image that was not counted, and a last column with the reasons, in place.
 
-    Modifies `fields` and `rows` in place. Does nothing if all images were counted.
+    Does nothing if all images were counted.
     """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
@@ -120,17 +117,16 @@ def per_image(run: Evaluation, metric: str) -> Table:
         if key in _BEST_OF_IMAGE:
             column = replace(column, heading=_BEST_OF_IMAGE[key], short="")
         score_fields.append(table_column(column, column.digits))
-    # A pair (field, cells) for each attribute of the images, such as "scene"
-    grouped = _group_columns(run.records, [*labels, *score_fields])
+    groups = _group_columns(run.records, [*labels, *score_fields])  # such as "scene"
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
         for part, scores in values.items():
             label_cells: list[Cell] = [record.image_id, part or None]
             row = label_cells[: len(labels)]  # without the part, if there is no column of parts
-            row += [cells[i] for _, cells in grouped]
+            row += [cells[i] for cells in groups.values()]
             row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
-    fields = [*labels, *(field for field, _ in grouped), *score_fields]
+    fields = [*labels, *groups, *score_fields]
     _add_left_out(run, fields, rows)  # in place: the images that were not counted, with the reason
     title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))

@@ -374,37 +374,31 @@ def score_tables(
     tables = []
     for name in metric_names:
         metric = registry.get(name)
-        its_runs, rows = [], []  # of the runs that have the metric, then others
-        for run in runs:
-            if name in run.metrics:
-                its_runs.append(run)
-                rows.append(_ScoreRow("", run.name, run.score(name).to_mapping(), {}))
+        # The runs that have the metric, and a row for each of these and for others
+        its_runs = [run for run in runs if name in run.metrics]
+        rows = [_ScoreRow("", run.name, run.score(name).to_mapping(), {}) for run in its_runs]
         for label, scores_by_metric, marks in extra:
             if name in scores_by_metric:
                 rows.append(_ScoreRow("", label, scores_by_metric[name], marks))
-        table = _score_table(metric, its_runs, rows, is_single, has_chosen, intervals)
         number_lines = []  # the metric's numbers of objects in each row: "hed: 1,200 pairs."
         for row in rows:
-            numbers = []
-            for column in metric.numbers:
-                if column.key in row.scores:
-                    numbers.append(f"{row.scores[column.key]:,.0f} {column.key}")
-            if numbers:
-                number_lines.append(f"{row.method}: {', '.join(numbers)}.")
-        table.notes = [*table.notes, *number_lines, *common_notes]
-        tables_of_metric = [_add_times(table, its_runs)]
+            keys = [column.key for column in metric.numbers if column.key in row.scores]
+            if keys:
+                numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in keys)
+                number_lines.append(f"{row.method}: {numbers}.")
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
-        if parts:
-            table = _score_table(metric, its_runs, parts, is_single, has_chosen, intervals)
-            table.notes = [*table.notes, *common_notes]
-            if any(row.marks for row in parts):  # on the ODS of a part: explain the mark
-                table.notes = [*table.notes, AT_GRID_END]
-            tables_of_metric.append(table)
-        for table in tables_of_metric:
+        marks_line = [AT_GRID_END] if any(row.marks for row in parts) else []
+        for rows_of_table, before, after in ((rows, number_lines, []), (parts, [], marks_line)):
+            if not rows_of_table:
+                continue
+            table = _score_table(metric, its_runs, rows_of_table, is_single, has_chosen, intervals)
+            table.notes = [*table.notes, *before, *common_notes, *after]
+            if rows_of_table is rows:
+                table = _add_times(table, its_runs)
             table.caption, table.reading = footer["caption"], footer["reading"]
             table.signatures, table.ranked = footer["signatures"], footer["ranked"]
             table.sentence = f"{table.title}: {contents}"
-        tables += tables_of_metric
+            tables.append(table)
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
