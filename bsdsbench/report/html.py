@@ -297,7 +297,8 @@ class Page:
             verdict, intervals = _verdict_lines(comparison), score_cells(comparison)
             compared_tables = {table.key: table for table in comparison.tables()}
         except DataError as error:
-            self.notes.append(f"no comparison: {error.problems[0]}")
+            line = error.problems[0].line(lambda setting: setting.name)  # in the page and elsewhere
+            self.notes.append(f"no comparison: {line}")
         tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
         # `tables` now have the intervals: remove the tables of intervals, but keep their notes
         _add_interval_notes(tables, compared_tables)
