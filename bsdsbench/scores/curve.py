@@ -262,8 +262,16 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
     "step" sums precision times the rise of recall. "101-point" is the mean over recalls 0, 0.01 ..
     1 of the largest precision from there on. The others sum the linearly interpolated precision at
-    these recalls, times 0.01. Between them they differ in the points that they use, such as added
-    or moved ends of the curve, and in which of several points with equal recall comes first.
+    these recalls, times 0.01. All use the points of the thresholds, but not that of a threshold 0,
+    at which every pixel is predicted (`whole_image`), sorted by recall, and those of equal recall
+    by ascending threshold. But:
+
+    - "edter" and "step" also use the point of threshold 0
+    - "sbd" and "step" sort points of equal recall by descending threshold
+    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
+    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
+
+    Each rule does what a published program does: that of BSDS, EDTER, SEISM or SBD, by its name.
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, where
     every pixel is predicted (`whole_image`), for "seism" the thresholds at which nothing is
@@ -280,7 +288,20 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    recall, precision = _points_by_recall(curve, rule)  # (S, points) each, by rising recall
+    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE
+    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
+    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, points)
+    precision = np.atleast_2d(curve.precision)[:, start:]
+    if rule in ("sbd", "step"):  # by descending threshold; the stable sort below keeps this order
+        recall, precision = recall[:, ::-1], precision[:, ::-1]
+    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
+        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
+        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
+    elif rule == "seism" and curve.blank is not None:  # True where no pixel is predicted
+        is_blank = np.atleast_2d(curve.blank)[:, start:]
+        recall, precision = np.where(is_blank, 0.0, recall), np.where(is_blank, 1.0, precision)
+    order = recall.argsort(axis=1, kind="stable")
+    recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at each level, (S, 101)
@@ -294,38 +315,6 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         if np.count_nonzero(kept) > 1:
             levels_of_curve[:] = np.interp(RECALL_LEVELS, r[kept], p[kept], left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
-
-
-def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
-
-    Most rules use one point for each threshold, but not for a threshold 0, at which every pixel is
-    predicted (`whole_image`), and sort points of equal recall by ascending threshold. But:
-
-    - "edter" and "step" also use the point of threshold 0
-    - "sbd" and "step" sort points of equal recall by descending threshold
-    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
-    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
-
-    Each rule does what a published program does: that of BSDS, EDTER, SEISM or SBD, by its name.
-
-    Returns float64 (2, S, points): recall and precision.
-    """
-    leaves_out_first = curve.whole_image and rule not in WITH_WHOLE_IMAGE
-    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
-    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
-    precision = np.atleast_2d(curve.precision)[:, start:]
-    if rule in ("sbd", "step"):  # by descending threshold; the stable sort below keeps this order
-        recall, precision = recall[:, ::-1], precision[:, ::-1]
-    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
-        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
-        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism" and curve.blank is not None:  # True where no pixel is predicted
-        is_blank = np.atleast_2d(curve.blank)[:, start:]
-        recall, precision = np.where(is_blank, 0.0, recall), np.where(is_blank, 1.0, precision)
-    # Of points with equal recall, `area` uses the first
-    order = recall.argsort(axis=1, kind="stable")
-    return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
