@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from functools import partial
 from numbers import Integral
@@ -67,8 +67,9 @@ PATH_CHECK = _Check(
     lambda value: (isinstance(value, str) and value > "" and value.isprintable()) or is_path(value),
     "a path",
 )
-NAMES_CHECK = _Check(
-    lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
+NAMES_CHECK = _Check(  # a mapping or a set has no order by which labels get their names
+    lambda value: isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set),
+    "names in a list, in the order of their labels",
 )
 _SHARD = _Check(
     lambda value: (

@@ -243,6 +243,8 @@ def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[st
     groups: column, such as "scene" -> one value for all images, or a list with one value per image.
         Raises ShapeError if the list has another length.
     """
+    if groups is not None and not isinstance(groups, Mapping):
+        raise DataError(f"groups: {kind_of_value(groups)}, expected a mapping of columns")
     rows: list[dict[str, Any]] = [{} for _ in range(n_images)]  # one per image, filled by columns
     for column, cells in (groups or {}).items():
         is_single = isinstance(cells, str) or np.ndim(cells) == 0

@@ -206,8 +206,12 @@ def test_classes_need_no_file_and_logits_are_named():
     assert [*ev.compute().score("segmentation").per_class] == ["a", "b", "c"]
     refused(r"expected \(H, W\), or \(B, H, W\)", ev.update, np.zeros((3, 3, 4)), labels)
     refused("boundary field .classes.: expected", bb.StreamingEvaluator, classes=["a"])
-    refused("expected names in a list", bb.StreamingEvaluator,
-            metrics="segmentation", classes="cat")  # fmt: skip
+    for classes in ("cat", {"cat": 1, "none": 0}, {"none", "cat"}):  # sets have no order
+        refused("expected names in a list", bb.StreamingEvaluator,
+                metrics="segmentation", classes=classes)  # fmt: skip
+    rows = [{"scene": "a"}, {"scene": "b"}]
+    refused("groups: of type list, expected a mapping", ev.update,
+            np.stack([labels] * 2), np.stack([labels] * 2), groups=rows)  # fmt: skip
 
 
 def test_a_warning_points_to_the_callers_line():
