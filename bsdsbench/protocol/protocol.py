@@ -104,7 +104,9 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
     has another form.
     """
 
-    def as_tuples(value: object) -> object:
+    def as_tuples(value: Any) -> object:
+        if hasattr(value, "tolist"):  # an array or a number of NumPy: the values of Python
+            value = value.tolist()
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     fault = f"options {clipped(options)}: expected a table for each metric"
@@ -117,8 +119,8 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
             values = {f.name: value for f, value in fields if value != _default_of(values, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(fault)
-        changed = {key: as_tuples(v) for key, v in values.items() if v not in (None, DEFAULT)}
-        if changed:
+        given = {key: as_tuples(value) for key, value in values.items()}
+        if changed := {key: v for key, v in given.items() if v not in (None, DEFAULT)}:
             tables[name] = ReadOnlyDict(changed)
     return ReadOnlyDict(tables)
 

@@ -3,6 +3,7 @@
 import re
 
 import attrs
+import numpy as np
 import pytest
 
 from bsdsbench.errors import ProtocolError
@@ -129,3 +130,16 @@ def test_metrics_that_share_a_class_of_options_have_their_own():
     protocol = Protocol.preset("masks").replace(options=given)
     metrics = registry.get("segmentation"), Other()
     assert [m.options_of(protocol).ignore for m in metrics] == [7, 9]
+
+
+def test_options_may_hold_the_numbers_of_numpy():
+    """Such as the steps in the header of a medical image."""
+    of_numpy = {
+        "spacing": np.array([0.5, 0.75]),
+        "ignore": np.uint8(255),
+        "classes": np.array(["a"]),
+    }
+    plain = {"spacing": (0.5, 0.75), "ignore": 255, "classes": ("a",)}
+    made = [Protocol.preset("masks").replace(options={"contour": o}) for o in (of_numpy, plain)]
+    assert made[0] == made[1]
+    assert made[0].to_mapping() == made[1].to_mapping()
