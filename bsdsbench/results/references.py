@@ -33,13 +33,13 @@ from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
-from bsdsbench.scores.curve import ODS_RULES, PRCurve, best
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best
 from bsdsbench.text import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_SAME_F = 0.02  # the F of ODS in two official tables of one run differs by less
+_SAME_F = 0.02  # the F of ODS, and the AP, in two official tables of one run differ by less
 _SAME_COVERING = 0.002  # ODS of regions, which is the best of the curve, to the digits printed
 # An official table, its column with an ODS, the table and column of the curve, and the best of it
 _REGION_ODS = (
@@ -194,8 +194,9 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
     This is so if eval_bdry_img.txt lists another number of images than there are counts, or if the
-    F of ODS in eval_bdry.txt does not follow from the counts or the curve. The files do not say
-    which ODS rule they used, so any F from the smallest to the largest by a rule is accepted.
+    F of ODS or the AP in eval_bdry.txt does not follow from the counts or the curve. The files do
+    not say which rules they used, so any score from the smallest to the largest by a rule is
+    accepted.
 
     tables: name of an official table -> its rows
     thresholds: (T,) of the counts
@@ -223,14 +224,17 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
         curve = PRCurve(printed, precision, recall)
     else:
         return
-    f_in_summary = tables["eval_bdry.txt"][0, 3]  # its row begins with threshold, R, P, F of ODS
-    f_by_rule = [float(best(curve, rule).f) for rule in ODS_RULES]
-    lowest, highest = min(f_by_rule) - _SAME_F, max(f_by_rule) + _SAME_F
-    if f_in_summary < lowest or f_in_summary > highest:
-        source = "the counts of the images" if matches else "eval_bdry_thr.txt"
-        # Of the rules, the official program's is named: it interpolates, so that its F is largest
-        has = f"eval_bdry.txt: F {f_in_summary:.3f}, but that of {source} is {max(f_by_rule):.3f}"
-        warn(InputWarning(f"{has} (files of two runs?)"))
+    source = "the counts of the images" if matches else "eval_bdry_thr.txt"
+    row = tables["eval_bdry.txt"][0]  # threshold, R, P, F of ODS; R, P, F of OIS; AP
+    scores = {
+        "F": (row[3], [best(curve, rule).f for rule in ODS_RULES]),
+        "AP": (row[7], [area(curve, rule) for rule in AP_RULES]),
+    }
+    for name, (printed_score, by_rule) in scores.items():
+        nearest = np.clip(printed_score, np.nanmin(by_rule), np.nanmax(by_rule))
+        if abs(printed_score - nearest) > _SAME_F:
+            has = f"eval_bdry.txt: {name} {printed_score:.3f}, but that of {source} is"
+            warn(InputWarning(f"{has} {nearest:.3f} by the nearest rule (files of two runs?)"))
 
 
 def _restore_digits(printed: F8) -> F8:

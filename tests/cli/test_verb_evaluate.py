@@ -20,7 +20,19 @@ FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 @pytest.mark.process
 def test_results_on_stdout(tiny, tmp_path):
     pred, gt = tiny
-    words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
+    words = (
+        "evaluate",
+        pred,
+        "--gt",
+        gt,
+        "-o",
+        tmp_path / "out",
+        "--max-dist-px",
+        "2",
+        "--name",
+        "[mine]",
+        *FEW,
+    )
     done = subprocess.run(
         [sys.executable, "-m", "bsdsbench", *map(str, words)],
         capture_output=True,

@@ -176,6 +176,9 @@ def test_a_summary_of_another_run_is_said(tmp_path):
     (tmp_path / "a_ev1.txt").write_text("0.5 60 100 70 100\n")
     with pytest.warns(InputWarning, match="F 0.900, but that of the counts of the images is 0.646"):
         bb.Evaluation.load(tmp_path)
+    (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646 0.6 0.7 0.65 0.9\n")
+    with pytest.warns(InputWarning, match="AP 0.900, but that of the counts of the images is 0.6"):
+        bb.Evaluation.load(tmp_path)
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646\n")
     (tmp_path / "eval_bdry_img.txt").write_text("1 0.5 0.6 0.7 0.646\n2 0.5 0.6 0.7 0.646\n")
     with pytest.warns(InputWarning, match="1 file ID_ev1.txt.*lists 2 images"):
