@@ -227,8 +227,8 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
     source = "the counts of the images" if matches else "eval_bdry_thr.txt"
     row = tables["eval_bdry.txt"][0]  # threshold, R, P, F of ODS; R, P, F of OIS; AP
     scores = {
-        "F": (row[3], [best(curve, rule).f for rule in ODS_RULES]),
-        "AP": (row[7], [area(curve, rule) for rule in AP_RULES]),
+        "F": (row[3], np.array([best(curve, rule).f for rule in ODS_RULES])),
+        "AP": (row[7], np.array([area(curve, rule) for rule in AP_RULES])),
     }
     for name, (printed_score, by_rule) in scores.items():
         nearest = np.clip(printed_score, np.nanmin(by_rule), np.nanmax(by_rule))

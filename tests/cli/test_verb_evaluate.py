@@ -20,19 +20,8 @@ FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 @pytest.mark.process
 def test_results_on_stdout(tiny, tmp_path):
     pred, gt = tiny
-    words = (
-        "evaluate",
-        pred,
-        "--gt",
-        gt,
-        "-o",
-        tmp_path / "out",
-        "--max-dist-px",
-        "2",
-        "--name",
-        "[mine]",
-        *FEW,
-    )
+    named = ("--max-dist-px", "2", "--name", "[mine]", *FEW)
+    words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *named)
     done = subprocess.run(
         [sys.executable, "-m", "bsdsbench", *map(str, words)],
         capture_output=True,
@@ -45,7 +34,7 @@ def test_results_on_stdout(tiny, tmp_path):
     assert "[mine]" in done.stdout
     assert "5 thresholds" in done.stdout
     assert (tmp_path / "out" / "pr.png").stat().st_size > 1000
-    quiet = command("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *FEW)
+    quiet = command("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *named)
     assert quiet.stderr == ""
     found = json.loads(quiet.stdout)
     saved = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
