@@ -121,11 +121,14 @@ def _merge_layers(layers: Sequence[_Layer], pixel: I8, n_steps: int) -> NDArray[
     from bsdsbench.kernels.bits import unpack
 
     classes = np.zeros((pixel.size, n_steps), np.uint8)
-    for layer in reversed(layers):  # so that an earlier layer replaces later ones
-        bits = np.zeros((pixel.size, layer.bits.shape[1]), np.uint64)
+    has_class = np.zeros((pixel.size, layers[0].bits.shape[1]), np.uint64)
+    for layer in layers:
+        bits = np.zeros_like(has_class)
         # A layer has a pixel once for each annotator who drew it: unite the steps of all
         np.bitwise_or.at(bits, np.searchsorted(pixel, layer.pixels), layer.bits)
-        classes[unpack(bits, n_steps)] = layer.code
+        bits &= ~has_class
+        has_class |= bits
+        classes += unpack(bits, n_steps) * np.uint8(layer.code)
     return classes
 
 

@@ -105,13 +105,14 @@ def steps_of_classes(
     shape: (rows, columns) of the image.
     pixel: flat indices of the P pixels in the image, in ascending order; by default, all pixels.
     """
-    before = np.zeros_like(classes)
-    before[:, 1:] = classes[:, :-1]
-    is_change = classes != before
-    n_changes = np.zeros(shape, np.uint16)
-    n_changes.reshape(-1)[pixel] = is_change.sum(axis=1, dtype=np.uint16)
+    n_pixels, n_steps = classes.shape
+    is_change = classes != 0  # at step 0, and below at all others
+    np.not_equal(classes[:, 1:], classes[:, :-1], out=is_change[:, 1:])
     change = np.flatnonzero(is_change)  # pixel by pixel, flat indices into `classes`
-    steps = (change % classes.shape[1]).astype(np.uint16)
+    start = np.searchsorted(change, n_steps * np.arange(n_pixels + 1))  # of each pixel
+    n_changes = np.zeros(shape, np.uint16)
+    n_changes.reshape(-1)[pixel] = np.diff(start)
+    steps = (change % n_steps).astype(np.uint16)
     return OverlaySteps(thresholds, matches, n_changes, steps, classes.ravel()[change])
 
 
