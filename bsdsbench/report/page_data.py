@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
             for k, (column, values) in enumerate(scores.items()):
                 # A run that was read from official tables of scores has images, but no `image_ids`
                 ids |= dict.fromkeys(values)
-                numbers = {i: round(v, 5) for i, v in values.items() if not np.isnan(v)}
+                numbers = {i: round(v, 5) for i, v in values.items() if not math.isnan(v)}
                 if not numbers and k > 0:
                     continue
                 is_main = metric == run.metrics[0] and k == 0
@@ -118,21 +119,18 @@ def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     Pixels are counted at the threshold nearest to the ODS threshold. The dict is empty if the
     metric has no precision-recall curve, or if the run has no stored match counts.
     """
-    records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
-    if not records or metric not in run.with_curve:
+    stack = run.stack(metric) if run.records else {}
+    if "matches" not in stack or metric not in run.with_curve:
         return {}
     ods_threshold = run.score(metric).ods.threshold or 0.0
-    false, missed = {}, {}
-    for record in records:
-        counts: Any = record.counts[metric]  # `matches` (T, 4) at the T `thresholds`
-        nearest = int(np.abs(counts.thresholds - ods_threshold).argmin())
-        matched_gt, total_gt, matched_pred, total_pred = counts.matches[nearest].tolist()
-        false[record.image_id] = total_pred - matched_pred
-        missed[record.image_id] = total_gt - matched_gt
-    return {
-        Column("false_pixels", "false", digits=0): false,
-        Column("missed_pixels", "missed", digits=0): missed,
-    }
+    nearest = int(np.abs(stack["thresholds"] - ods_threshold).argmin())
+    # `matches` (N, T, 4) at the T `thresholds`
+    matched_gt, total_gt, matched_pred, total_pred = stack["matches"][:, nearest].T
+    columns = {}
+    for name, numbers in ("false", total_pred - matched_pred), ("missed", total_gt - matched_gt):
+        column = Column(f"{name}_pixels", name, digits=0)
+        columns[column] = dict(zip(run.image_ids, numbers.tolist(), strict=True))
+    return columns
 
 
 def image_groups(
