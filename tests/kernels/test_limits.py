@@ -76,8 +76,7 @@ def test_radii_that_are_shares_of_the_diagonal(rows, k):
     pred, gt = np.zeros(shape, bool), np.zeros(shape, bool)
     pred[0], gt[k] = True, True
     share = k / (5 * rows)
-    if share <= 0.1:  # larger ones may be meant as percent, and are refused
-        assert contour.bf_score(pred, gt, share) == 1
+    assert contour.bf_score(pred, gt, share) == 1
     assert contour.measure("trimap", gt, gt, k + 0.0) == 1
     protocol = bb.Protocol(thresholds=(0.5,), max_dist=share, thin=False)
     for counts in (

@@ -17,7 +17,7 @@ from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.protocol.fields import SIZES, listed_values
+from bsdsbench.protocol.fields import listed_values
 from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantile, ratio
 
 
@@ -318,8 +318,6 @@ def measure(
     usual_size = TABLE[given_word(name, "measure", TABLE)].size  # checks that the name is a key
     given_word(empty, "empty", CONVENTIONS)
     size = usual_size if size is None else given_number(size, f"size of {name}", 0, math.inf)
-    if name in ("biou", "biou-min", "f", "bf") and 0.1 < size < 1:
-        raise DataError(f"size of {name}: {size:g}, expected {SIZES}")
     if name.startswith("hd%") and 0 < size < 1:
         raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
     if classes is not None:
