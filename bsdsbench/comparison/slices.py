@@ -408,6 +408,8 @@ def _slice_table(
     # Ranges between the limits that the user gave, such as "[0, 1024)"
     if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
         notes.append(f"No image has {group_column} in {listed(empty)}.")
+    if len({(s.parts.names, s.parts.members.tobytes()) for s in slices}) > 1:
+        notes.append(f"The runs do not have the same images in each group by {group_column}.")
     notes += _means_of_few(slices, scores)  # on macro means over only some slices
     key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)

@@ -117,6 +117,12 @@ def test_the_table_has_all_images_each_slice_and_the_mean():
     both = slice_tables(runs, ["weather", "size=0,50,500"], ["all"])
     assert [t.key for t in both] == ["boundary-by-weather", "boundary-by-size"]
     assert "No image has size in [500, inf)." in both[1].notes
+    other = "The runs do not have the same images in each group by weather."
+    assert other not in table.notes
+    groups = [record.groups for record in runs[1].records][::-1]
+    pairs = zip(runs[1].records, groups, strict=True)
+    moved = replace(runs[1], records=[replace(r, groups=of_other) for r, of_other in pairs])
+    assert other in slice_tables([runs[0], moved], ["weather"])[0].notes
     refused("'city': expected one of weather, scene, size", slice_tables, runs, ["city"])
     refused("no counts per image", slice_tables, [Evaluation(runs[0].protocol, "x", [])], ["city"])
 
