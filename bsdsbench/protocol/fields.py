@@ -130,6 +130,16 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
+def plain(value: Any) -> Any:
+    """Convert arrays, tensors and numbers of NumPy, also in a list or tuple, to values of Python.
+
+    Arrays become lists. All other values are returned unchanged.
+    """
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value))
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def one_or_several(value: object) -> object:
     """Convert the user's value of a field that holds one or several numbers.
 
@@ -219,8 +229,12 @@ def option(
         return tuple(map(convert_element, elements))
 
     metadata["help"] = help
+    converter_of_plain = converter or convert
     return attrs.field(
-        default=default, validator=validator, converter=converter or convert, metadata=metadata
+        default=default,
+        validator=validator,
+        converter=lambda value: converter_of_plain(plain(value)),
+        metadata=metadata,
     )
 
 

@@ -31,6 +31,7 @@ from bsdsbench.protocol.fields import (
     one_or_several,
     option,
     parse_thresholds,
+    plain,
     read_packaged_toml,
     read_toml,
     record_of,
@@ -104,9 +105,7 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
     has another form.
     """
 
-    def as_tuples(value: Any) -> object:
-        if hasattr(value, "tolist"):  # an array or a number of NumPy: the values of Python
-            value = value.tolist()
+    def as_tuples(value: object) -> object:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     fault = f"options {clipped(options)}: expected a table for each metric"
@@ -119,7 +118,7 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
             values = {f.name: value for f, value in fields if value != _default_of(values, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(fault)
-        given = {key: as_tuples(value) for key, value in values.items()}
+        given = {key: as_tuples(plain(value)) for key, value in values.items()}
         if changed := {key: v for key, v in given.items() if v not in (None, DEFAULT)}:
             tables[name] = ReadOnlyDict(changed)
     return ReadOnlyDict(tables)
@@ -399,8 +398,6 @@ class Protocol:
         """
         if not changes:
             return self
-        # Numbers of numpy become Python numbers
-        changes = {k: v.item() if isinstance(v, np.generic) else v for k, v in changes.items()}
         check_field_names(type(self), changes, "protocol")
         if "max_dist" in changes:
             changes.setdefault("max_dist_px", None)

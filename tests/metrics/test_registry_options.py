@@ -143,3 +143,8 @@ def test_options_may_hold_the_numbers_of_numpy():
     made = [Protocol.preset("masks").replace(options={"contour": o}) for o in (of_numpy, plain)]
     assert made[0] == made[1]
     assert made[0].to_mapping() == made[1].to_mapping()
+    fields = {"max_dist_px": (2, 5), "thin": False, "thresholds": (0.25, 0.5), "version": 2}
+    of_numpy = {name: np.asarray(value) for name, value in fields.items()}
+    assert Protocol(**of_numpy) == Protocol(**fields)
+    radius = {"nms_params": {"radius": np.int64(3)}}
+    assert Protocol().replace(**radius, **of_numpy).nms_params.radius == 3
