@@ -400,5 +400,8 @@ def void_labels(metrics: Iterable[Metric[Any]], protocol: Protocol) -> tuple[flo
     """Return the values of void pixels of the ground truth, which its label maps keep."""
     from bsdsbench.protocol.fields import listed_values
 
-    options = [(m.void_option, m.options_of(protocol)) for m in metrics if m.void_option]
-    return tuple(value for name, opt in options for value in listed_values(getattr(opt, name)))
+    values = list[float]()
+    for metric in metrics:
+        if metric.void_option:
+            values += listed_values(getattr(metric.options_of(protocol), metric.void_option))
+    return tuple(values)
