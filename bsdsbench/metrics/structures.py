@@ -18,7 +18,7 @@ ECCV 2010.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -33,7 +33,7 @@ from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetri
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
-from bsdsbench.metrics.label_maps import SPACING, MapPair, Spacing
+from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, steps_of_classes
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
@@ -291,50 +291,35 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
 
-class _BufferedLines(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer of each line, bool maps."""
-
-    lines: MapPair
-    near: MapPair
-
-
-def _find_lines(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-) -> _BufferedLines:
-    """Find the centre lines of both masks, and the pixels within the buffer of each line.
-
-    The masks are skeletonised, or taken as lines if `opt.lines` is "given". A pixel is within the
-    buffer if the distance to the nearest pixel of the line is at most `opt.buffer`, in the unit of
-    `opt.spacing`.
-    """
+def _find_lines(pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions) -> MapPair:
+    """Skeletonise the predicted and the annotated mask, or take them as lines that are given."""
     from skimage.morphology import skeletonize
 
+    masks = _foregrounds(pred, gt, protocol, opt.threshold)
+    if opt.lines == "given":
+        return masks
+    return MapPair(skeletonize(masks.pred), skeletonize(masks.gt))
+
+
+def _within_buffer(lines: MapPair, opt: CcqOptions) -> MapPair:
+    """Mark the pixels within the buffer of the predicted line, and of the annotated line.
+
+    A pixel is within it if the distance to the nearest pixel of the line is at most `opt.buffer`,
+    in the unit of `opt.spacing`, the (height, width) of a pixel.
+    """
     from bsdsbench.kernels.matching.graph import within_reach
 
-    lines = _foregrounds(pred, gt, protocol, opt.threshold)
-    if opt.lines != "given":
-        lines = MapPair(skeletonize(lines.pred), skeletonize(lines.gt))
-    # Half the width of each row of a disk, slightly larger so that rounding errors do not decide
-    disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, lines.gt.shape)
-    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
-    return _BufferedLines(lines, MapPair(near_pred, near_gt))
-
-
-def _half_widths(radius: float, spacing: Spacing, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the half width in pixels of each row of a disk, from top to bottom.
-
-    A row consists of its centre pixel and half_width pixels on each side; radius 1 with square
-    pixels gives [0, 1, 0]. `radius` is in the unit of `spacing`, the (height, width) of a pixel.
-    The disk is limited to the size that an image of `shape` needs.
-    """
-    height, width = spacing
-    n_rows = min(int(radius / height) + 1, shape[0])  # one row (column) beyond the radius
-    n_cols = min(int(radius / width) + 1, shape[1])
+    (height, width), shape = opt.spacing, lines.gt.shape
+    radius = with_tolerance(opt.buffer)  # slightly larger, so that rounding errors do not decide
+    n_rows = min(int(radius / height) + 1, shape[0])  # one row (column) beyond the radius, but not
+    n_cols = min(int(radius / width) + 1, shape[1])  # more than the image needs
     row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
     col_distance = width * np.arange(1, n_cols + 1)  # to the right of the centre
     is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius  # (rows, columns)
-    half_width = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)
-    return half_width[row_distance <= radius]
+    half_widths = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)  # of the rows of the disk
+    disk = half_widths[row_distance <= radius]  # [0, 1, 0] for radius 1 with square pixels
+    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
+    return MapPair(near_pred, near_gt)
 
 
 class CcqMetric(_ThresholdedMetric[CcqOptions]):
@@ -358,7 +343,8 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`,
         all line pixels. Both have two integers, for the predicted and for the annotated lines.
         """
-        lines, near = _find_lines(pred, gt, protocol, opt)
+        lines = _find_lines(pred, gt, protocol, opt)
+        near = _within_buffer(lines, opt)
         count = np.count_nonzero  # a tenth of the time of a sum
         matched = [count(lines.pred & near.gt), count(lines.gt & near.pred)]
         return {"matched": matched, "total": [count(lines.pred), count(lines.gt)]}
@@ -372,7 +358,8 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
         pixels are classified by the buffers that they are in: both, predicted, or annotated.
         """
-        lines, near = _find_lines(pred, gt, protocol, opt)
+        lines = _find_lines(pred, gt, protocol, opt)
+        near = _within_buffer(lines, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
         missed, near_both = lines.gt & ~near.pred, near.pred & near.gt
         code = PixelClass
