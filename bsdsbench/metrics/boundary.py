@@ -50,6 +50,7 @@ from bsdsbench.scores.counts import (
     Score,
     Stack,
     counts_of,
+    key_at,
     nest,
     part_of,
     value_at,
@@ -76,14 +77,6 @@ BOUNDARY_COLUMNS = (
     Column("r50", "R50", undefined="the curve does not cross a precision of 0.5"),
     IMAGES,
 )
-
-
-def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance such as "0.00375" or "mean": "ods@0_00375".
-
-    The dot becomes "_", because dots separate the parts of a key.
-    """
-    return f"{score}@{tolerance.replace('.', '_')}"
 
 
 class CurveMetric(ValuesMetric[Opt]):
@@ -222,9 +215,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
             per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:  # "ods" and "ois", points whose F is averaged, and "ap"
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
-                scores[tolerance_key(key, name)] = at_one[key]
+                scores[key_at(key, name)] = at_one[key]
             values = [value_at(at_one, key) for at_one in per_tolerance]
-            scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
+            scores[key_at(key, "mean")] = np.mean(values, axis=0)
         return scores
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:

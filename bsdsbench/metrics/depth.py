@@ -42,7 +42,7 @@ from bsdsbench.metrics.contour.outlines import pixel_distances
 from bsdsbench.metrics.optional import Symptoms
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import Stack, key_at
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
@@ -519,9 +519,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(share)
             for k, limit in enumerate(_RATIOS):
-                # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
-                digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
-                values[f"{key}@{digits}"] = share[..., k]
+                digits = f"{limit:.4f}".rstrip("0").rstrip(".")
+                values[key_at(key, digits)] = share[..., k]  # si_f1@1_05 is the value at 1.05
         if "dbe_n" in counts:
             # The number of distances in each of both sums, and of true edge pixels, (N,) each
             n_accuracy, n_completeness, n_true = counts["dbe_n"].T

@@ -17,11 +17,10 @@ from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary import tolerance_key
 from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
 from bsdsbench.plotting.style import draw_iso_f
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import OperatingPoint, Score
+from bsdsbench.scores.counts import OperatingPoint, Score, key_at
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_beta, ratio
 
@@ -453,7 +452,7 @@ class ToleranceDisplay(CurveDisplay):
         `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
         if there is none, or if `metric` has no such scores.
         """
-        keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
+        keys = [key_at("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
         for candidate in [metric] if metric else run.metrics:
             score = run.score(candidate)

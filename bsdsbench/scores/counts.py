@@ -574,6 +574,15 @@ def nest(scores: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     return tree
 
 
+def key_at(score: str, size: float | str) -> str:
+    """Return the key of a score at a size or a tolerance: "f@0_008" for 0.008.
+
+    A tolerance is text, such as "0.00375" or "mean". "_" replaces dots, which separate nested keys.
+    """
+    digits = size if isinstance(size, str) else f"{size:g}"
+    return f"{score}@{digits}".replace(".", "_")
+
+
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
     """Return the value at a dotted path in nested scores, such as "ods.threshold".
 

@@ -46,7 +46,7 @@ from bsdsbench.protocol.fields import (
     some_of,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.counts import Counts, Stack, key_at
 from bsdsbench.scores.ratios import Weights, defined_f, defined_mean, defined_ratio, weighted_sum
 
 PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
@@ -74,15 +74,10 @@ _MEASURES_OF_GROUP = {
     "cldice": ("percent", "cldice"),
 }
 _GROUPS = tuple(_MEASURES_OF_GROUP)
-# The key of a measure at a size, as of `_key_at`
+# The key of a measure at a size, as of `key_at`
 _SIZED_KEY = re.compile(r"(?:biou|biou-min|f|nsd-(?:area|counts|mean)|trimap)@[0-9_e+-]+")
 # The counts that are summed over images, with a row for each class
 _SUMMED_COUNTS = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pairs")
-
-
-def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size: "f@0_008" for 0.008, as dots separate nested keys."""
-    return f"{name}@{size:g}".replace(".", "_")
 
 
 def _describe_means(opt: ContourOptions) -> str:
@@ -160,7 +155,7 @@ class ContourOptions(LabelOptions):
             size_or_sizes = getattr(self, size_option)  # such as self.percent, self.trimap_widths
             if isinstance(size_or_sizes, tuple):
                 for size in size_or_sizes:
-                    chosen |= {_key_at(name, size): (name, size) for name in names}
+                    chosen |= {key_at(name, size): (name, size) for name in names}
             else:
                 digits = f"{size_or_sizes:g}"  # "95"
                 chosen |= {name.replace("%", digits): (name, size_or_sizes) for name in names}
@@ -177,8 +172,8 @@ def _columns() -> Iterator[Column]:
     yield Column("dice", "Dice", quantity="iou")  # a published Dice may be an IoU
     yield Column("iou", "IoU", quantity="iou")
     for size in (0.02, 0.005, 0.01):
-        yield _sized_column(_key_at("biou", size))
-        yield _sized_column(_key_at("biou-min", size))
+        yield _sized_column(key_at("biou", size))
+        yield _sized_column(key_at("biou-min", size))
     yield _sized_column("f@0_008")
     yield Column("jf", "J&F")
     for key, name in (("iou", "J"), ("f", "F")):
@@ -195,7 +190,7 @@ def _columns() -> Iterator[Column]:
     yield from map(_distance_column, _ASSD)
     for t in (0.5, 1, 2, 3, 5, 10):
         for unit in ("area", "counts", "mean"):
-            yield _sized_column(_key_at(f"nsd-{unit}", t))
+            yield _sized_column(key_at(f"nsd-{unit}", t))
     yield Column("fom", "FOM")
     for width in (1, 2, 3, 5, 10, 20):
         yield _sized_column(f"trimap@{width}")
@@ -357,7 +352,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """
         if opt.groups != _GROUPS[:-1]:  # not the default
             return None
-        biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
+        biou, nsd = key_at("biou", opt.boundary_sizes[0]), key_at("nsd-area", opt.tolerances[0])
         distances = f"hd{opt.percent:g}-pooled", "assd-pooled"
         return ("dice", "iou", biou, *distances, nsd, "n_images")
 
@@ -475,10 +470,10 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     shells, near, outline = total["shells"], total["near"], total["outline"]
     n_widths, n_radii = shells.shape[2], near.shape[2]  # 0 if the score is not selected
     for k in range(n_widths):
-        pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
+        pooled[key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
     for k in range(n_radii):
         precision_and_recall = defined_ratio(near[:, :, k], outline)  # (S, C, 2)
-        pooled[_key_at("f", opt.davis_bounds[k])] = defined_f(precision_and_recall)
+        pooled[key_at("f", opt.davis_bounds[k])] = defined_f(precision_and_recall)
     return pooled
 
 
@@ -499,7 +494,7 @@ def _sequence_scores(
     scores |= {"over": {}, "objects": means["objects"]}
     measure_keys = {"iou": "iou"}  # prefix of the scores -> key of the measure
     if "davis" in opt.groups:
-        f_key = _key_at("f", opt.davis_bounds[0])  # such as "f@0_008" for the bound 0.008
+        f_key = key_at("f", opt.davis_bounds[0])  # such as "f@0_008" for the bound 0.008
         measure_keys["f"] = f_key
         scores["jf"] = (scores["iou"] + scores[f_key]) / 2
     for prefix, key in measure_keys.items():
