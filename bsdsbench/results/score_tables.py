@@ -500,7 +500,19 @@ def _score_table(
                 line = f"means over {n:,} of {n_all:,} {unit} of {row_name}."
                 notes_on_row.append(Note(line, (key,), names_columns=True))  # "DICE: means over"
         if has_parts or k < len(runs):  # not a published result
-            notes_on_row = undefined_notes(columns, scores) + notes_on_row
+            # With other settings, or in official tables, a run lacks scores that others have. A
+            # class that never occurs lacks all of them, and these are undefined
+            keys = row.scores.keys()
+            computed = {
+                key: column
+                for key, column in columns.items()
+                if has_parts or column.key.partition(".")[0] in keys
+            }
+            lacking = [key for key in columns if columns[key].score and key not in computed]
+            if lacking:
+                line = f"not computed for {row_name}."
+                notes_on_row.append(Note(line, tuple(lacking), names_columns=True))
+            notes_on_row = undefined_notes(computed, scores) + notes_on_row
         row_notes.append(notes_on_row)
         table_rows.append(cells)
     line = late_starts_note(runs, metric.name) if ap_keys else ""  # of curves, for their AP

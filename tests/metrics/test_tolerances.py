@@ -233,3 +233,4 @@ def test_csv_of_other_tolerances_is_said_and_latex_has_no_best(runs):
     one, other, *_ = sorted(map(str, out.iterdir()))
     assert "Protocols differ; such scores" in call("report", one, other, "--format", "csv")
     assert "textbf" not in call("report", one, other, "--format", "latex")
+    assert "AP@mean: not computed for pred." in call("report", out / "three", one)
