@@ -461,7 +461,8 @@ def check_files(examination: Examination) -> None:
         is_chance = sanity.is_chance(code, len(files))
         if 2 * len(files) >= len(examination.measured) and not is_chance:
             message = f"{text} in {counted(len(files), 'image')}"
-            examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
+            fixes = remedy if isinstance(remedy, tuple) else (remedy,)
+            examination.findings.append(Finding(code, WARNING, message, tuple(files), fixes))
 
 
 def check_values(examination: Examination) -> None:

@@ -18,7 +18,8 @@ from bsdsbench.scores.curve import PRCurve
 OptIn = TypeVar("OptIn", contravariant=True)  # the class of a metric's options
 Arrays = Mapping[str, ArrayLike]  # the counts of an image: name -> array
 Texts = Iterator[tuple[str, str]]  # (file name, text)
-Symptom = tuple[str, str, Fix]  # (short code of the problem, its description, the suggested fix)
+# (short code of the problem, its description, the suggested fix or fixes)
+Symptom = tuple[str, str, Fix | tuple[Fix, ...]]
 Symptoms = Iterator[Symptom]
 
 

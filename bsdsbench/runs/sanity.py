@@ -84,8 +84,7 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
     if look.areas and (orientation := look.areas.best_orientation()):  # "" if it is right
         yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
     if "mask" in gt.parts and look.is_dark_on_mask():
-        problem = "the map is darker on the object than beside it"
-        yield "inverted", problem, Setting("invert", not protocol.invert)
+        yield "inverted", "the map is darker on the object than beside it", _turn_back(protocol)
     # `valid` is False for void pixels, such as those outside a field of view, marked by 0 in a file
     drawn_maps = (gt.mask,) if "mask" in gt.parts else gt.boundaries
     if drawn_maps and "valid" in gt.parts:
@@ -126,6 +125,15 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
         if any(map(has_specks, drawn_regions)):
             problem = "many pixels of the truth have a label unlike all beside them: JPEG?"
             yield "resized", problem, "save the labels as PNG"
+
+
+def _turn_back(protocol: Protocol) -> tuple[Fix, ...]:
+    """Return the settings that invert the maps, or the truth.
+
+    A wrong choice would compare the backgrounds, which are alike even for a bad map.
+    """
+    maps = Setting("invert", not protocol.invert, "if the maps are inverted")
+    return maps, Setting("gt_invert", not protocol.gt_invert, "if the truth is")
 
 
 def _warning(
@@ -185,8 +193,9 @@ def first_look(
         fix = Setting("gt_invert", not protocol.gt_invert)
         return [*warnings, _warning(description, covered, n_checked, fix)]
     if are_dark:
-        fix = Setting("invert", not protocol.invert)
-        return [*warnings, _warning(DARKER, dark, n_checked, fix)]
+        # Boundaries cover a small part of an image, unless they are inverted or objects
+        fixes = _turn_back(protocol) if are_covered else Setting("invert", not protocol.invert)
+        return [*warnings, _warning(DARKER, dark, n_checked, fixes)]
     thumbnails = [look.areas for look, _ in examined if look.areas]
     void = registry.void_labels(metrics, protocol)
     mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, void)

@@ -130,7 +130,7 @@ def test_inverted_masks_are_said_until_they_are_inverted(metric, tmp_path, recwa
     assert warnings_of(recwarn, dark, gt, metric, invert=True) == []
     (line,) = warnings_of(recwarn, dark, gt, metric)
     words = "the map is darker on the object than beside it in 3 of 3 checked images [a, b, c]"
-    assert line == f"{words} (invert=True)"
+    assert line == f"{words} (invert=True if the maps are inverted; gt_invert=True if the truth is)"
 
 
 HOOK = np.zeros((64, 64), int)  # two labels, without any symmetry

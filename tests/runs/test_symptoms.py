@@ -271,3 +271,15 @@ def test_annotators_who_mark_an_object_each_are_said(metric):
         said = said_of([0.8 * np.any(drawn, axis=0)] * 2, [drawn] * 2, metric)
         words = "the areas that annotators mark never overlap: a file for each object? in 2 of 2"
         assert [line[: len(words)] for line in said] == [words] * is_said
+
+
+@pytest.mark.parametrize("metric", ["aiu", "calibration", "saliency", "contour"])
+def test_inverted_truth_of_objects_may_be_turned_itself(metric):
+    """Inverted maps beside it would have the score of the background."""
+    drawn = [mask for _, mask in masks()]
+    maps = [0.6 * mask + 0.3 for mask in drawn]
+    if metric == "contour":
+        maps = drawn
+    (line,) = said_of(maps, [~mask for mask in drawn], metric)
+    assert line.endswith("(invert=True if the maps are inverted; gt_invert=True if the truth is)")
+    assert said_of(maps, [~mask for mask in drawn], metric, gt_invert=True) == []
