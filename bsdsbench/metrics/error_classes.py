@@ -99,7 +99,6 @@ def pixel_classes(
         layers.append(_Layer(code, pred_pixel[is_of_code], false_bits[is_of_code]))
     for code, missed_bits in missed.items():
         layers.append(_Layer(code, gt_pixel, missed_bits))
-    classes = _merge_layers(layers, pixel, thresholds.size)
     # Order all by ascending threshold. `size` begins at the highest threshold, and so do the bits,
     # unless `backwards` is set: then the matching began at the lowest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
@@ -107,8 +106,8 @@ def pixel_classes(
     matched_pred = count_set_bits(pixel_bits.matched)[0, : thresholds.size][ascending]
     total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
-    classes = np.ascontiguousarray(classes[:, ascending])
-    steps = steps_of_classes(thresholds, matches, classes, shape, pixel)
+    classes = _merge_layers(layers, pixel, thresholds.size)[:, ascending]
+    steps = steps_of_classes(thresholds, matches, np.ascontiguousarray(classes), shape, pixel)
     return {"steps": steps._replace(areas=False)}
 
 
