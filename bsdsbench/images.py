@@ -552,7 +552,7 @@ def is_binary(values: Map) -> bool:
     """Return True if a map is bool, or has no values except 0 and one of 1, 255 and 65535."""
     if values.dtype == np.bool_:
         return True
-    top = values.max(initial=0)
+    top = values.max(initial=0).item()  # 65535 is beyond float16
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 

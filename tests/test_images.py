@@ -14,6 +14,7 @@ from bsdsbench.images import (
     annotated_maps,
     binary_map,
     check_soft_map,
+    is_binary,
     labels_to_integers,
     one_map,
 )
@@ -335,3 +336,9 @@ def test_a_part_that_lacks_is_an_attribute_that_lacks(image):
         assert getattr(image, lacking, None) is None
         with pytest.raises(DataError, match=f"^a: has .*{part}.*, expected {lacking}$"):
             getattr(image, lacking)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("top", "expected"), [(0.9, False), (1, True), (255, True), (250, False)])
+def test_half_precision_ends_below_the_white_of_16_bits(top, expected):
+    assert is_binary(np.float16([[0, top]])) == expected
