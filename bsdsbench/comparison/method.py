@@ -66,8 +66,15 @@ class Method:
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
-        paths = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
-        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(paths))
+        names = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
+        paths = [Path(text).parts or (text,) for text in names]  # the components of each path
+        seeds = [path[-1] for path in paths]  # the labels if depths differ, or if all are equal
+        if len({len(path) for path in paths}) == 1:
+            # The positions at which the paths differ: that of "seed0" in out/seed0/ours
+            differing = [k for k in range(len(paths[0])) if len({path[k] for path in paths}) > 1]
+            if differing:
+                seeds = ["/".join(path[k] for k in differing) for path in paths]
+        self.__attrs_init__(name, tuple(as_runs(given)), tuple(seeds))
 
     @property
     def n_runs(self) -> int:
@@ -163,22 +170,6 @@ class ScoresOfRuns(NamedTuple):
         if spread is Spread.RANGE:
             return Estimate(self.mean, min(self.values), max(self.values))
         return Estimate(self.mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
-
-
-def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the components in which the paths differ, joined by "/", for each path.
-
-    For out/seed0/ours and out/seed1/ours, these are "seed0" and "seed1". If the paths have
-    different depths, or if all are equal, the last component of each path is returned.
-    """
-    paths = [Path(name).parts or (name,) for name in names]  # the components of each path
-    depths = {len(path) for path in paths}
-    if len(depths) == 1:
-        # The positions at which the paths differ
-        differing = [k for k in range(depths.pop()) if len({path[k] for path in paths}) > 1]
-        if differing:
-            return tuple("/".join(path[k] for k in differing) for path in paths)
-    return tuple(path[-1] for path in paths)
 
 
 def replace_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:

@@ -59,52 +59,52 @@ def html_page(tables: Sequence[Table], picture: str = "") -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Convert tables to LaTeX, one float per table, with only the columns marked `paper`."""
-    return "\n".join(_latex(table.for_people) for table in tables)
+    """Convert tables to LaTeX, one float per table, with only the columns marked `paper`.
 
-
-def _latex(table: Table) -> str:
-    """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
-
-    Only columns marked `paper` are printed.
-    The first _MAX_NOTES short notes (up to _MAX_NOTE_CHARACTERS), and all notes marked `needed`,
-    are printed below the table. All other lines below the table become LaTeX comments.
+    A wide table spans both columns of a two-column page. The first _MAX_NOTES short notes (up to
+    _MAX_NOTE_CHARACTERS), and all notes marked `needed`, are printed below the table. All other
+    lines below the table become LaTeX comments.
     """
-    columns = []  # the indices of those to print
-    n_scores = 0  # a column is a score if it is ranked
-    for k, field in enumerate(table.columns):
-        is_score = field.paper and field.higher_is_better is not None
-        n_scores += is_score
-        # After the first scores, one that is undefined in any row is left out, to save width
-        is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
-        if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
-            columns.append(k)
-    paper_table = table.only(columns)
-    headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
-    row_widths: list[float] = [sum(map(len, headings))]  # in characters
-    for row in paper_table.printed_cells:
-        # A number is followed by its mark, such as a letter or a star. Its interval (`span`) is
-        # printed below, at 0.8 of the font size
-        row_widths.append(sum(max(len(c.text + c.numbers.mark), 0.8 * len(c.span)) for c in row))
-    gaps = 2 * len(headings)  # 2 characters between columns
-    is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
-    short_notes, needed_notes = [], []
-    # The line of a note is its text, after the headings of its columns if it names them
-    for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
-        if len(line) <= _MAX_NOTE_CHARACTERS:
-            short_notes.append(line)
-        if note.needed:
-            needed_notes.append(line)
-    template = load_template("latex")
-    text = template.render(
-        whole=table,  # for the comments
-        table=paper_table,
-        heads=headings,
-        star="*" if is_wide else "",  # table* spans both columns
-        notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
-        visible=visible,  # a function that escapes unprintable characters, for the comments
-    )
-    return str(text)
+    texts = []
+    for table in [table.for_people for table in tables]:
+        columns = []  # the indices of those to print
+        n_scores = 0  # a column is a score if it is ranked
+        for k, field in enumerate(table.columns):
+            is_score = field.paper and field.higher_is_better is not None
+            n_scores += is_score
+            # After the first scores, one that is undefined in any row is left out, to save width
+            is_undefined = any(row[k].numbers.value is None for row in table.printed_cells)
+            if field.paper and not (is_score and n_scores > _N_MAIN_SCORES and is_undefined):
+                columns.append(k)
+        paper_table = table.only(columns)
+        headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
+        row_widths: list[float] = [sum(map(len, headings))]  # in characters
+        for row in paper_table.printed_cells:
+            # A number is followed by its mark, such as a letter or a star. Its interval (`span`) is
+            # printed below, at 0.8 of the font size
+            row_widths.append(
+                sum(max(len(c.text + c.numbers.mark), 0.8 * len(c.span)) for c in row)
+            )
+        gaps = 2 * len(headings)  # 2 characters between columns
+        is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
+        short_notes, needed_notes = [], []
+        # The line of a note is its text, after the headings of its columns if it names them
+        for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
+            if len(line) <= _MAX_NOTE_CHARACTERS:
+                short_notes.append(line)
+            if note.needed:
+                needed_notes.append(line)
+        template = load_template("latex")
+        text = template.render(
+            whole=table,  # for the comments
+            table=paper_table,
+            heads=headings,
+            star="*" if is_wide else "",  # table* spans both columns
+            notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
+            visible=visible,  # a function that escapes unprintable characters, for the comments
+        )
+        texts.append(str(text))
+    return "\n".join(texts)
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
