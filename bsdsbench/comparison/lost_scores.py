@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from multiprocessing.pool import ThreadPool
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.slices import slices_of
+from bsdsbench.comparison.comparison import Interval
+from bsdsbench.comparison.slices import ValueInterval, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.error_classes import boundary_errors
@@ -39,30 +41,44 @@ ERROR_CLASSES = {
 }
 
 
-class _ErrorClass(NamedTuple):
-    """A class of pixels, with the names of its two scores."""
-
-    side: str  # "missed", "false" or "agreement"
-    label: str  # the name of the class in tables
-    share: str  # score: the share of the class, such as "boundary.error_share.absent"
-    ods_rise: str  # score: by how much ODS would rise if only the errors of the class were repaired
+# Side -> class as named in tables -> "share", "low", "high" (ends of its interval), "delta_ods"
+_Losses = dict[str, dict[str, dict[str, float | None]]]
 
 
-def _error_classes(run: Evaluation) -> list[_ErrorClass]:
-    """Return the classes of missed, of false and of all ground-truth pixels of a run's metric.
-
-    It is the first metric with counts of error classes. Raises DataError if there is none.
-    """
+def _require_errors(run: Evaluation) -> str:
+    """Return the first metric with counts of error classes. Raises DataError if there is none."""
     metric = metric_with_errors(run)
     if metric is None:
         raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
-    classes = []
+    return metric.name
+
+
+def _losses(metric: str, interval_of: Callable[[str], Interval | ValueInterval]) -> _Losses:
+    """Collect the numbers of each class of missed, of false and of all ground-truth pixels.
+
+    `interval_of` returns a score, given by name, with its interval. Undefined numbers are None.
+    """
+    losses: _Losses = {side: {} for side in ERROR_CLASSES}
     for side, name_of_label in ERROR_CLASSES.items():
         shares = "agreement" if side == "agreement" else "error_share"
         for label, name in name_of_label.items():
-            share, ods_rise = f"{metric.name}.{shares}.{name}", f"{metric.name}.delta_ods.{name}"
-            classes.append(_ErrorClass(side, label, share, ods_rise))
-    return classes
+            share = interval_of(f"{metric}.{shares}.{name}")  # "boundary.error_share.absent"
+            # By how much ODS would rise if only the errors of the class were repaired
+            rise = interval_of(f"{metric}.delta_ods.{name}").value
+            numbers = {"share": share.value, "low": share.low, "high": share.high}
+            numbers["delta_ods"] = rise
+            losses[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
+    return losses
+
+
+def _class_rows(labels: Sequence[str], losses: Mapping[str, Any]) -> list[list[Cell]]:
+    """Return a table row for each class of pixels: `labels`, and the cells of _CLASS_FIELDS."""
+    rows: list[list[Cell]] = []
+    for side in ERROR_CLASSES:
+        for name, numbers in losses[side].items():
+            share = Estimate(numbers["share"], numbers["low"], numbers["high"])
+            rows.append([*labels, side, name, share, numbers["delta_ods"]])
+    return rows
 
 
 def with_errors(
@@ -121,21 +137,13 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     share, the ends of its interval, and the rise of ODS if only this class were repaired. Undefined
     numbers are None. Raises DataError if the error classes were not counted, see `with_errors`.
     """
-    classes = _error_classes(run)
+    metric = _require_errors(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)
-    metric = classes[0].share.partition(".")[0]
     lost: dict[str, Any] = {"name": run.name, "metric": metric}
     if "ods" in run.score(metric):
         ods = run.score(metric).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for error_class in classes:
-        share = comparison.interval_of(run.name, error_class.share)
-        ods_rise = comparison.interval_of(run.name, error_class.ods_rise)
-        numbers = {"share": share.value, "low": share.low, "high": share.high}
-        numbers["delta_ods"] = ods_rise.value
-        of_side = lost.setdefault(error_class.side, {})
-        of_side[error_class.label] = {k: None if isnan(v) else v for k, v in numbers.items()}
-    return lost
+    return lost | _losses(metric, partial(comparison.interval_of, run.name))
 
 
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
@@ -146,16 +154,10 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """
     rows: list[list[Cell]] = []
     for run in runs:
-        classes = _error_classes(run)
-        slices = slices_of(run, by)  # its `scores`: name of a score -> a SliceScore per group
+        metric, slices = _require_errors(run), slices_of(run, by)
         for number, slice_name in enumerate(slices.parts.names):  # the names of the groups
-            for error_class in classes:
-                # Both are values with the ends of an interval; that of the rise is not shown
-                share = slices.scores[error_class.share][number].score
-                ods_rise = slices.scores[error_class.ods_rise][number].score
-                labels = [run.name, slice_name, error_class.side, error_class.label]
-                share_cell = Estimate(share.value, share.low, share.high)
-                rows.append([*labels, share_cell, ods_rise.value])
+            in_slice = {score: values[number].score for score, values in slices.scores.items()}
+            rows += _class_rows([run.name, slice_name], _losses(metric, in_slice.__getitem__))
     column = slices.parts.column
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]  # the side, class, share and dODS
     title = f"Where ODS is lost, by {column}"
@@ -170,12 +172,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     annotators drew), the share is that of its pixels that are matched. `losses` has the dict of
     `lost_scores` for each run: "missed", "false" and "agreement" -> class -> its numbers.
     """
-    rows: list[list[Cell]] = []
-    for lost in losses:
-        for side in ERROR_CLASSES:
-            for name, numbers in lost[side].items():
-                share = Estimate(numbers["share"], numbers["low"], numbers["high"])
-                rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
+    rows = [row for lost in losses for row in _class_rows([lost["name"]], lost)]
     notes = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",

@@ -97,10 +97,8 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run in which missing predictions were counted as empty maps."""
     lines = []
     for run in runs:
-        missing = []
-        for record in run.records:
-            if record.form == "none":  # the storage format of a missing prediction
-                missing.append(record.image_id)
+        # "none": the storage format of a missing prediction
+        missing = [record.image_id for record in run.records if record.form == "none"]
         if missing:
             share = f"{len(missing)} of {counted(len(run.records), 'image')}"
             names = listed(missing)
