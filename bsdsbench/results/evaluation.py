@@ -537,7 +537,9 @@ class Evaluation(TabularResult):
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
             if r.groups:
                 images[-1]["groups"] = dict(r.groups)
+        scores = {}
         for metric in self.metrics:
+            scores[metric] = self.score(metric).to_mapping()
             rows = self.image_scores(metric).values() if self.records else ()
             for image, values in zip(images, rows, strict=True):
                 image[metric] = {}
@@ -553,7 +555,7 @@ class Evaluation(TabularResult):
             "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": self.scores(),
+            "scores": scores,
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,

@@ -97,8 +97,10 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run in which missing predictions were counted as empty maps."""
     lines = []
     for run in runs:
-        # "none": the storage format of a missing prediction
-        missing = [record.image_id for record in run.records if record.form == "none"]
+        missing = []
+        for record in run.records:
+            if record.form == "none":  # the storage format of a missing prediction
+                missing.append(record.image_id)
         if missing:
             share = f"{len(missing)} of {counted(len(run.records), 'image')}"
             names = listed(missing)
@@ -373,19 +375,25 @@ def score_tables(
     for name in metric_names:
         metric = registry.get(name)
         # The runs that have the metric, and a row for each of these and for others
-        its_runs = [run for run in runs if name in run.metrics]
-        rows = [_ScoreRow("", run.name, run.score(name).to_mapping(), {}) for run in its_runs]
+        its_runs, rows = [], []
+        for run in runs:
+            if name in run.metrics:
+                its_runs.append(run)
+                rows.append(_ScoreRow("", run.name, run.score(name).to_mapping(), {}))
         for label, scores_by_metric, marks in extra:
             if name in scores_by_metric:
                 rows.append(_ScoreRow("", label, scores_by_metric[name], marks))
         number_lines = []  # the metric's numbers of objects in each row: "hed: 1,200 pairs."
         for row in rows:
-            keys = [column.key for column in metric.numbers if column.key in row.scores]
-            if keys:
-                numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in keys)
-                number_lines.append(f"{row.method}: {numbers}.")
+            numbers = []
+            for column in metric.numbers:
+                if column.key in row.scores:
+                    numbers.append(f"{row.scores[column.key]:,.0f} {column.key}")
+            if numbers:
+                number_lines.append(f"{row.method}: {', '.join(numbers)}.")
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
-        marks_line = [AT_GRID_END] if any(row.marks for row in parts) else []
+        # On a marked ODS of a part: the explanation of the mark
+        marks_line = [AT_GRID_END] if any(map(attrgetter("marks"), parts)) else []
         for rows_of_table, before, after in ((rows, number_lines, []), (parts, [], marks_line)):
             if not rows_of_table:
                 continue

@@ -310,7 +310,9 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
     content["files"] = {COUNTS: digest(counts)}
     images: Any = content.pop("images")  # a dict for each image
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # without line breaks
-    fields = [f"{encode(key)}: {as_json(value).rstrip()}" for key, value in content.items()]
+    fields = []
+    for key, value in content.items():
+        fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
     start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
     end = "\n ]\n}\n"
     data = (start + ",\n  ".join(map(encode, images)) + end).encode()

@@ -241,7 +241,9 @@ class Table:
         the key of a column, each group of rows with equal cells in it has its own best. Numbers
         that are printed like the best are marked too, but not the only number of a group.
         """
-        printed = [list(map(_printed_cell, self.columns, cells)) for cells in self.rows]
+        printed: list[list[PrintedCell]] = []
+        for cells in self.rows:
+            printed.append(list(map(_printed_cell, self.columns, cells)))
         labels: list[Cell] = [None] * len(self.rows)  # rows with equal labels are one group
         for k, column in enumerate(self.columns):
             if column.key == self.ranked_within:
@@ -449,7 +451,10 @@ def _print_block(
             min_column_width = min(min_column_width, _MIN_TEXT_WIDTH + layout.gap)
         min_width += min_column_width
     for row in table.printed_cells:
-        rich_table.add_row(*(Text(row[c].line, "bold" if row[c].best else "") for c in block))
+        cells = []
+        for c in block:
+            cells.append(Text(row[c].line, "bold" if row[c].best else ""))
+        rich_table.add_row(*cells)
     console.width = max(width, min_width)
     with console.capture() as capture:
         console.print(rich_table)
