@@ -29,7 +29,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import score_name
-from bsdsbench.results.score_tables import curves_of, reading_line
+from bsdsbench.results.score_tables import curves_of, difference_notes, reading_line
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import MatchCounts
@@ -180,6 +180,13 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
     `gt_dir` or, by default, in the folder recorded in the run. The last column says in words what
     the rule is.
     """
+    # Notes on all differences but those of the rules, by which the rows of the table differ
+    ruled = []
+    for run in runs:
+        old = run.protocol
+        protocol = old.replace(ap_rule="bsds", ods_rule="interpolated", name=old.name)
+        ruled.append(replace(run, protocol=protocol))
+    reading, notes = reading_line(runs), difference_notes(ruled)
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
         values_of_runs = []  # for each run: part -> (score, rule) -> value
@@ -204,7 +211,8 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         if metric not in registry.DEFAULT_METRICS:
             key, title = f"rules-{metric}", f"Rules, {metric}"
         fields = [*labels, *run_columns, Field("what", "What it is")]
-        table = Table(key, title, fields, rows, reading=reading_line(runs), n_labels=len(labels))
+        n_labels = len(labels)
+        table = Table(key, title, fields, rows, reading=reading, notes=notes, n_labels=n_labels)
         tables.append(table)
     if not tables:
         raise DataError(f"{', '.join(run.name for run in runs)}: no curve, expected one to read")

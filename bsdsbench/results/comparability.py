@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 EQUAL_COUNTS = "equal counts in every image, as from one set of predictions."
 # Fields in which a reference run, the stored counts of a published method, may differ from others.
-# They depend on the parameters of its method, and on how the official program matches and thins.
-OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
+# They depend on the parameters of its method, and on how the official program matches.
+OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule"}
 
 
 def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
@@ -101,13 +101,17 @@ def _differing_settings(a: Evaluation, b: Evaluation, names: Sequence[str]) -> I
     reference run, so are differences in the settings OWN_OF_REFERENCES, which belong to its method.
     Another Difference is yielded for each plug-in among the metrics whose source file was changed.
     """
+    numbers = sorted(len(run.protocol.thresholds) for run in (a, b))
+    ignored = OWN_OF_REFERENCES if a.reference or b.reference else set[str]()
+    if 2 * numbers[0] < numbers[1]:  # so few that scores are lower, whatever the parameter is
+        ignored = ignored - {"thresholds"}
     unused_a, unused_b = (registry.unused_settings(names, run.protocol) for run in (a, b))
     # `differences` gives the severity IGNORED to the settings that are `unused` in a signature
     signature = evolve(a.signature, unused=unused_a | unused_b)
     for difference in signature.differences(b.signature):
         if difference.field in ("set", "gt"):  # images and annotations are compared one by one
             continue
-        if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
+        if difference.field in ignored:
             difference = evolve(difference, severity=Severity.IGNORED)
         yield difference
     for name in changed_sources(a, b):

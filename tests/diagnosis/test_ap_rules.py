@@ -39,6 +39,10 @@ def test_every_curve_has_its_rules():
     run, made = run_of(0.3)
     boundary, pixel = build_rules_tables([run, run])
     assert (boundary.key, pixel.key) == ("rules", "rules-pixel")
+    for changed, n_notes in (({"ap_rule": "endpoints"}, 0), ({"max_dist": 0.02}, 1)):
+        other = replace(run, protocol=run.protocol.replace(**changed))
+        table = build_rules_tables([run, other])[0]
+        assert sum("Protocols differ" in str(note) for note in table.notes) == n_notes
     for table, metric in ((boundary, "boundary"), (pixel, "pixel")):
         rows = {tuple(row[:2]): row[2:4] for row in table.rows}
         assert [rule for score, rule in rows if score == "AP"] == [*AP_RULES]

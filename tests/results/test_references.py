@@ -116,6 +116,10 @@ def test_references_of_two_rules_are_compared_by_one():
     assert not forbidden([cob, sauge])
     mine = like(cob, "mine", Protocol.preset("bsds500"))
     assert as_runs([mine, "ref:sauge-l"])[1].protocol.ap_rule == "bsds"
+    # All are thinned, at about as many thresholds as the presets
+    for changed in ({"thin": False}, {"thresholds": 10}):
+        assert forbidden([cob, replace(mine, protocol=mine.protocol.replace(**changed))])
+    assert not forbidden([cob, mine])
     assert as_runs(["ref:sauge-b", "ref:sauge-l"])[1].protocol.ap_rule == "edter"
 
 
