@@ -20,7 +20,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import measured_maps
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, group_similar_problems
-from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.images import Prediction
 from bsdsbench.loaders.pairing import Grouping, Pair
 from bsdsbench.loaders.reading import Kind, Readings
 from bsdsbench.metrics import registry
@@ -173,8 +173,7 @@ class ExaminedImage:
     annotators: int = 0  # the number of annotators of boundaries
     # The flip or rotation with which the map fits the ground truth far better, in words, or ""
     orientation: str = ""
-    # Of the map and of the ground truth, float32; None if one of them is constant
-    thumbnails: tuple[F8, F8] | None = None
+    thumbnails: fit.Thumbnails | None = None  # float32; None if map or ground truth is constant
     maps: fit.Look | None = None  # None unless the slow measurements were made
 
 
@@ -210,9 +209,10 @@ class Examination:
         an error of it, and to `records` if the sizes of prediction and ground truth fit. If it
         cannot be read, only its error is added to `unread`.
 
-        If `measure` is True and the sizes fit, the image is also counted. For a boundary metric
-        this includes slow measurements, and an image whose map or ground truth is constant is not
-        counted.
+        If `measure` is True and the sizes fit, the image is also counted: it is added to
+        `measured`, and its file to the `symptoms` that it shows, or the metric's reason why it
+        cannot be counted to `refused`. For a boundary metric this includes slow measurements, and
+        an image whose map or ground truth is constant is not counted.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
@@ -229,77 +229,33 @@ class Examination:
             self.unread.append(error.problems[0])
             return
         pred = cast(Prediction, prediction)  # None only if annotators are scored
-        # False if the sizes differ and the metric does not resize
-        fits = metric.fits(pred, gt, metric.options_of(protocol))
-        codes = set[str]()
-        if not fits:
-            codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
+        look = fit.Look(pred, gt, protocol)
         pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
-        image = ExaminedImage(image_id, paths[0].name, sizes, codes)
+        image = ExaminedImage(image_id, paths[0].name, sizes, codes=set())
         self.images.append(image)
         self.sound.append(image)
+        # False if the sizes differ and the metric does not resize
+        fits = metric.fits(pred, gt, metric.options_of(protocol))
         if fits:
             # Flags of the values, such as FAINT or DARK, by which `check_values` judges the set
             sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
+        else:
+            image.codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
         if metric.name in registry.DEFAULT_METRICS:  # boundary
-            # False if sizes differ, or if the map or the ground truth is constant
-            is_comparable = self._measure_boundaries(image, pred, gt, measure)
-            measure = measure and is_comparable
-        if measure and fits:
-            self._count_image(pred, gt, image.file)
-
-    def _count_image(self, pred: Prediction, gt: GroundTruth, file: str) -> None:
-        """Count an image: add it to `measured`, and its `file` to the `symptoms` that it shows.
-
-        If the metric raises DataError, its message is added to `refused`.
-        """
+            measure = _measure_boundaries(image, look, measure) and measure
+        if not measure or not fits:
+            return
         try:
-            counts = self.metric.count_image(pred, gt, self.protocol)
+            counts = metric.count_image(pred, gt, protocol)
         except DataError as error:
             self.refused.append(str(error.problems[0]))
             return
-        self.measured.append(ImageRecord(gt.image_id, gt.shape, {self.metric.name: counts}))
-        for symptom in sanity.find_symptoms(fit.Look(pred, gt, self.protocol), [self.metric]):
-            self.symptoms.setdefault(symptom, []).append(file)
-
-    def _measure_boundaries(
-        self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
-    ) -> bool:
-        """Find the problems of a boundary map, and add their codes, such as "zero", to `image`.
-
-        Returns True if the map and the ground truth can be compared: they have the same size, and
-        neither is constant. Only then is the map's orientation determined and, if `measure` is
-        True, are the slow measurements made. Otherwise, only the values of the map and of the
-        ground truth are checked, and nothing at all if the prediction has no soft map.
-        """
-        image.annotators = len(gt.boundaries)
-        # `soft`, the map inverted if the protocol says so, and `truth`, the sum of the annotators
-        maps = fit.Look(pred, gt, self.protocol)
-        if not maps.soft.size:
-            return False
-        # Boundaries cover a few percent of an image, or most of it if dark lines are read as bright
-        shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
-        if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
-            image.codes.add("gt-polarity")
-        if not maps.soft.any():
-            image.codes.add("zero")
-        if maps.soft.max() == maps.soft.min() > 0:
-            image.codes.add("saturated")
-        if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
-            image.codes.add("few-values")
-        if not maps.is_comparable:  # other sizes, or one of the two is constant
-            return False
-        # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
-        small = fit.Thumbnails.of(image.image_id, maps.soft, maps.truth)
-        image.orientation = small.best_orientation()
-        image.thumbnails = small.pred.astype(np.float32), small.truth.astype(np.float32)
-        if measure:
-            image.maps = maps
-            image.codes |= measured_maps.find_slow_problems(image.file, maps, self.protocol)
-        return True
+        self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
+        for symptom in sanity.find_symptoms(look, [metric]):
+            self.symptoms.setdefault(symptom, []).append(image.file)
 
     def report_images(
         self, code: str, images: Sequence[ExaminedImage] | None = None, **details: object
@@ -316,8 +272,7 @@ class Examination:
             image), {maps} (such as "2 maps"), {measured} (the number of sound images that were
             measured), and those of `report`
         """
-        if images is None:
-            images = [image for image in self.sound if code in image.codes]
+        images = self.sound_with(code) if images is None else images
         if not images:
             return
         measured = sum(image.maps is not None for image in self.sound)  # had slow measurements
@@ -327,6 +282,10 @@ class Examination:
         if CHECKS[code][0] == ERROR:  # its level
             unsound = set(images)
             self.sound = [image for image in self.sound if image not in unsound]
+
+    def sound_with(self, code: str) -> list[ExaminedImage]:
+        """Return the sound images that have the problem `code`."""
+        return [image for image in self.sound if code in image.codes]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about some files, or about the whole set if `files` is empty.
@@ -339,28 +298,6 @@ class Examination:
         message = template.format(**{"of": len(self.images), "n": len(files), **details})
         self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
 
-    def best_f(
-        self,
-        images: Sequence[fit.Look],
-        protocol: Protocol,
-        change: Callable[[F8], F8] | None = None,
-    ) -> float:
-        """Compute the best F (ODS) of images at N_THRESHOLDS_OF_TRIAL thresholds only, for speed.
-
-        images : each has a prediction `pred` and its ground truth `gt`
-        protocol : a protocol, of which all but the thresholds is used
-        change : a function that is applied to each soft map, float64 (H, W), before counting, such
-            as one that shifts it. None: the maps are counted as they are
-        """
-        metric, protocol = self.metric, protocol.replace(thresholds=N_THRESHOLDS_OF_TRIAL)
-        counts = []
-        for image in images:
-            pred = image.pred
-            if change:
-                pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
-            counts.append(metric.count(pred, image.gt, protocol, metric.options_of(protocol)))
-        return float(metric.score_of(metric.stack(counts), protocol)["ods"]["f"])
-
     def report_remedy(
         self,
         code: str,
@@ -371,38 +308,83 @@ class Examination:
     ) -> None:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
-        The remedy is tried on those of the images that were measured. If there are none, nothing is
-        reported. A remedy is another protocol, a function that changes the maps, or both.
+        The remedy is tried on those of the images that were measured, at N_THRESHOLDS_OF_TRIAL
+        thresholds only, for speed. If there are none, nothing is reported.
 
         code : the kind of problem, a key of CHECKS
-        protocol : the protocol of the remedy, or None if the remedy keeps the protocol
-        change : a function that takes and returns a soft map, float64 (H, W), or None
+        protocol, change : the remedy: another protocol, or a function that changes each soft map,
+            float64 (H, W), before it is counted, such as one that shifts it
         details : values for further placeholders of the message. {tried} is set here, such as
             "F rises from 0.512 to 0.633"
         """
-        measured = [image.maps for image in images if image.maps]
-        if not measured:
+        looks = [image.maps for image in images if image.maps]
+        if not looks:
             return
-        before = self.best_f(measured, self.protocol)
-        after = self.best_f(measured, protocol or self.protocol, change)
-        if after < before + GAIN:
-            return
-        tried = f"F rises from {before:.3f} to {after:.3f}"
-        self.report_images(code, images, tried=tried, **details)
+        f_values = []  # ODS F without and with the remedy
+        for trial, changes_maps in ((self.protocol, False), (protocol or self.protocol, True)):
+            trial = trial.replace(thresholds=N_THRESHOLDS_OF_TRIAL)
+            options = self.metric.options_of(trial)
+            counts = []
+            for look in looks:
+                pred = look.pred
+                if change and changes_maps:
+                    pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
+                counts.append(self.metric.count(pred, look.gt, trial, options))
+            score = self.metric.score_of(self.metric.stack(counts), trial)
+            f_values.append(float(score["ods"]["f"]))
+        before, after = f_values
+        if after >= before + GAIN:
+            tried = f"F rises from {before:.3f} to {after:.3f}"
+            self.report_images(code, images, tried=tried, **details)
+
+
+def _measure_boundaries(image: ExaminedImage, look: fit.Look, measure: bool) -> bool:
+    """Find the problems of a boundary map, and add their codes, such as "zero", to `image`.
+
+    Returns True if the map and the ground truth can be compared: they have the same size, and
+    neither is constant. Only then is the map's orientation determined and, if `measure` is True,
+    are the slow measurements made. Otherwise, only the values of the map and of the ground truth
+    are checked, and nothing at all if the prediction has no soft map.
+    """
+    image.annotators = len(look.gt.boundaries)
+    if not look.soft.size:
+        return False
+    # Boundaries cover a few percent of an image, or most of it if dark lines are read as bright
+    shares_of_boundary = [boundary_map.mean() for boundary_map in look.gt.boundaries]
+    if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
+        image.codes.add("gt-polarity")
+    if look.soft.max() == look.soft.min():
+        image.codes.add("saturated" if look.soft.any() else "zero")
+    if look.pred.kind == "soft" and len(np.unique(look.pred.soft)) < FEW_VALUES:
+        image.codes.add("few-values")
+    if not look.is_comparable:  # other sizes, or one of the two is constant
+        return False
+    # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
+    small = fit.Thumbnails.of(image.image_id, look.soft, look.truth)
+    image.orientation = small.best_orientation()
+    pred, truth = small.pred.astype(np.float32), small.truth.astype(np.float32)
+    image.thumbnails = fit.Thumbnails(image.image_id, pred, truth)
+    if measure:
+        image.maps = look
+        image.codes |= measured_maps.find_slow_problems(image.file, look)
+    return True
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids with a prediction only ("extra") or with ground truth only ("missing").
+    """Report images that lack a file, and those that seem to have more than one.
 
-    Ids in a split that have no ground truth are "unknown".
+    Ids with a prediction only are "extra", those with ground truth only "missing", and those in a
+    split that have no ground truth "unknown". If the first two occur and fewer than half of the
+    ground-truth ids have a prediction, a single problem is reported instead: "names" if the extra
+    names are the missing ids plus a common prefix or suffix, as in 2018_edge; otherwise "split",
+    because the folders probably hold different splits of the data set.
 
-    If both occur and fewer than half of the ground-truth ids have a prediction, a single problem is
-    reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix,
-    as in 2018_edge; otherwise "split", because the folders probably hold different splits of the
-    data set.
+    "doubled" are ids that differ only in case, such as "Dog" and "dog", and ids for which it is
+    unclear which files belong to the image (`FilesOfSide.ambiguous`).
     """
-    preds, gts = examination.grouping.pred.files, examination.grouping.gt.files  # by image id
-    wanted = examination.grouping.wanted or set()  # the ids in the split file, if there is one
+    grouping = examination.grouping
+    preds, gts = grouping.pred.files, grouping.gt.files  # by image id
+    wanted = grouping.wanted or set()  # the ids in the split file, if there is one
     if unknown := sorted(wanted - gts.keys()):
         examination.report("unknown", unknown, of=len(wanted))
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -414,22 +396,13 @@ def check_image_names(examination: Examination) -> None:
             prefix, first_id, suffix = name.partition(missing[0])  # no `first_id` if not in `name`
             if first_id and {prefix + image_id + suffix for image_id in missing} <= set(extra):
                 examination.report("names", extra, longer=f"{prefix}*{suffix}", **numbers)
-                return
-        examination.report("split", extra, **numbers)
-        return
-    if missing:
-        examination.report("missing", missing, **numbers)
-    if extra:
-        examination.report("extra", extra, **numbers)
-
-
-def check_doubled_files(examination: Examination) -> None:
-    """Report images that seem to have more than one prediction, or more than one ground-truth file.
-
-    There are two such cases: ids that differ only in case, such as "Dog" and "dog", and ids for
-    which it is unclear which files belong to the image (`FilesOfSide.ambiguous`).
-    """
-    grouping = examination.grouping
+                break
+        else:
+            examination.report("split", extra, **numbers)
+    else:
+        for code, ids in (("missing", missing), ("extra", extra)):
+            if ids:
+                examination.report(code, ids, **numbers)
     for what, side in (("prediction", grouping.pred), ("ground truth", grouping.gt)):
         doubled_files: list[str] = []
         ids_by_lower_case = grouped((image_id.casefold(), image_id) for image_id in side.files)
@@ -501,7 +474,7 @@ def check_values(examination: Examination) -> None:
 
 
 def check_fit(examination: Examination) -> None:
-    """Report sound maps that are inverted, mirrored, or swapped with the map of another image.
+    """Report sound maps that do not lie on the ground truth as they should.
 
     - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
     - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
@@ -509,29 +482,8 @@ def check_fit(examination: Examination) -> None:
     - "exchanged": the map fits the ground truth of another image better, probably because two maps
       were saved under each other's names; the message names one such pair of images as an example
 
-    `report_remedy` tries the remedy before it reports a problem. As these are errors, reporting
-    removes the images from `examination.sound`: they are not tested for the later ones.
-    """
-    sound = examination.sound
-    dark = [image for image in sound if image.maps and image.maps.has_dark_boundaries]
-    fix = Setting("invert", not examination.protocol.invert)
-    inverting = examination.protocol.replace(invert=fix.value)
-    examination.report_remedy("inverted", dark, inverting, fix=(fix,))
-    orientations = {image.orientation for image in examination.sound} - {""}  # "": as it should be
-    for orientation in sorted(orientations):
-        turned = [image for image in examination.sound if image.orientation == orientation]
-        examination.report_images("mirrored", turned, way=orientation)
-    sound = examination.sound  # without the images of the problems reported so far
-    thumbnails = [fit.Thumbnails(i.image_id, *i.thumbnails) for i in sound if i.thumbnails]
-    # Id of an image -> id of the image whose ground truth its map fits better
-    other_of_image = dict(fit.find_swaps(thumbnails))
-    a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message
-    exchanged = [image for image in sound if image.image_id in other_of_image]
-    examination.report_images("exchanged", exchanged, a=a, b=b)
-
-
-def check_lines(examination: Examination) -> None:
-    """Report problems with the lines of sound maps, those without an error so far.
+    As these are errors, reporting removes the images from `examination.sound`: they are not tested
+    for the later ones. Then come warnings about the lines of the other images:
 
     - "raw": the lines are broad, and non-maximum suppression raises F
     - "thinned": the lines are thin, but the protocol expects raw maps
@@ -540,8 +492,20 @@ def check_lines(examination: Examination) -> None:
     - "jpeg": the map has artefacts of JPEG compression
     - "shift" and "scaled": all maps are displaced from the ground truth
     """
-    raw = [image for image in examination.sound if "raw" in image.codes]
-    examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))
+    dark, protocol = examination.sound_with("inverted"), examination.protocol
+    fix = Setting("invert", not protocol.invert)
+    inverting = protocol.replace(invert=fix.value)
+    examination.report_remedy("inverted", dark, inverting, fix=(fix,))
+    turned = grouped((image.orientation, image) for image in examination.sound)
+    for orientation in sorted(turned.keys() - {""}):  # "": as it should be
+        examination.report_images("mirrored", turned[orientation], way=orientation)
+    sound = examination.sound  # without the images of the problems reported so far
+    # Id of an image -> id of the image whose ground truth its map fits better
+    other_of_image = dict(fit.find_swaps(filter(None, (image.thumbnails for image in sound))))
+    a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message
+    exchanged = [image for image in sound if image.image_id in other_of_image]
+    examination.report_images("exchanged", exchanged, a=a, b=b)
+    examination.report_remedy("raw", examination.sound_with("raw"), protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code)
     _check_displacement(examination)

@@ -143,11 +143,9 @@ def _examine_metric(
         progress(len(ids) + 1, len(ids) + 1, "checks")
     # Each check adds its findings, and may exclude images with an error from the later checks
     checks.check_image_names(examination)
-    checks.check_doubled_files(examination)
     checks.check_files(examination)
     checks.check_values(examination)
     checks.check_fit(examination)
-    checks.check_lines(examination)
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = len(examination.measured)

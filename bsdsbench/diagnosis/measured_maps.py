@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import fit
 
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
@@ -29,9 +28,10 @@ HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is 
 VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
-def find_slow_problems(file: str, maps: fit.Look, protocol: Protocol) -> set[str]:
+def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     """Return the codes of those problems of a boundary map that are slow to find.
 
+    - "inverted": the map is much darker on the ground truth than off it
     - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
     - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
       does not thin at all
@@ -39,15 +39,20 @@ def find_slow_problems(file: str, maps: fit.Look, protocol: Protocol) -> set[str
     - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
       ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
 
-    If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
+    The last three are only looked for in soft maps, and not in a ucm2, for example, of which only
+    the file suffix tells of JPEG.
     """
-    codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
-    if maps.pred.kind != "soft":
-        return codes
-    if _jpeg_ratio(maps.soft) > JPEG_RATIO:
+    protocol = look.protocol
+    codes = {"inverted"} if look.has_dark_boundaries else set()
+    is_soft = look.pred.kind == "soft"
+    if file.lower().endswith((".jpg", ".jpeg")) or (
+        is_soft and _jpeg_ratio(look.soft) > JPEG_RATIO
+    ):
         codes.add("jpeg")
+    if not is_soft:
+        return codes
     # The share of strong pixels in 2 x 2 squares: raw maps are above 0.8, thinned ones below 0.6
-    thickness = fit.thickness(maps.soft)
+    thickness = fit.thickness(look.soft)
     takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
     if takes_raw_maps and thickness < THIN:
         codes.add("thinned")
@@ -56,7 +61,7 @@ def find_slow_problems(file: str, maps: fit.Look, protocol: Protocol) -> set[str
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
     # decides whether a value of k/100 reaches them. NMS would change the values
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-    soft = maps.pred.soft
+    soft = look.pred.soft
     if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
         values = soft[(soft > 0) & (soft < 1)]
         # The nearest multiples of 1/100, rounded to the dtype of the map

@@ -219,26 +219,6 @@ def third_values(values: Map) -> tuple[float, ...]:
     return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
 
 
-def scale_flags(values: Map, binary: bool, levels: Sequence[float]) -> Values:
-    """Return flags of a mask, (H, W), that has some value above 0 and no given threshold.
-
-    In 8 and 16 bits, the scale is open: a mask of 0 and 1 is UNIT, as 1 may be a gray level, almost
-    black, and one of 0 and 255 or 65535 is WHITE. In floats, 1 is white: the mask is STRONG if some
-    value exceeds one half, else FAINT. More than two values are also GRAY, unless one of them may
-    mean void (`levels` is not empty). `binary` is True for 0 and one of 1, 255 and 65535.
-    """
-    top, white = values.max(), white_of(values)
-    if binary and white > 1:
-        return Values.UNIT if top == 1 else Values.WHITE
-    if binary:  # floats and wide integers, in which 1 is the object
-        return Values.STRONG
-    is_gray = not levels and len(distinct_values(values)) != 2
-    flags = Values.GRAY if is_gray else Values.NOTHING
-    if white == 1:  # floats
-        flags |= Values.STRONG if top > 0.5 else Values.FAINT
-    return flags
-
-
 def white_of(values: Map) -> int:
     """Return the value of white in a map's dtype: 255, 65535, 1 for floats, 0 for other dtypes."""
     if values.dtype.kind == "f":

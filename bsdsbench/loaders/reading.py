@@ -27,7 +27,6 @@ from bsdsbench.loaders.labels import (
     VOID_EVIDENCE,
     WHITE_FOR_CLASSES,
     distinct_values,
-    scale_flags,
     third_values,
     train_id_options,
     void_levels,
@@ -157,7 +156,9 @@ class ReadOptions:
 
         - FAINT: no value reaches the threshold, or a prediction is empty. STRONG: otherwise
         - FEW: a third value may mean void; the distinct values are returned as `levels`
-        - UNIT, WHITE, GRAY: without a `cut` only, see `scale_flags`
+        - without a `cut`, in 8 and 16 bits, UNIT: only 0 and 1, where 1 may be a gray level, almost
+          black. WHITE: only 0 and 255 or 65535
+        - without a `cut`, GRAY: more than two values, of which none may mean void
 
         `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name.
         """
@@ -179,7 +180,12 @@ class ReadOptions:
             flags |= Values.FEW
         white = white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
         if self.cut is None:
-            flags |= scale_flags(values, binary, levels)
+            if binary and white > 1:
+                flags |= Values.UNIT if top == 1 else Values.WHITE
+            elif not binary and not levels and len(distinct_values(values)) != 2:
+                flags |= Values.GRAY
+            if white == 1 or (binary and not white):  # 1 is white in floats and wide integers
+                flags |= Values.STRONG if top > 0.5 else Values.FAINT
         elif white:
             # A mask of 0 and 255 is object where nonzero, in 16 bits too (see `binarise`)
             reaches_cut = top >= self.cut * white or (binary and top > 1)
@@ -238,73 +244,59 @@ class ReadOptions:
         file with the flag.
         """
         flags = _all_flags(images)  # flags that some image has
-        if flags & (Values.FEW | Values.UNIT | Values.FAINT):
-            yield from self._scale_problems(images, flags)
-        has_always = f"{SIDE_NAMES[self.truth]}, like all others, has"
-        # WHITE_LABELS: a label map holds only 0 and 255, as masks do. LABELS: one has other labels
-        if flags & Values.WHITE_LABELS and not flags & Values.LABELS:
-            file = _first_with(Values.WHITE_LABELS, images).file
-            yield Problem(file, f"{has_always} {WHITE_FOR_CLASSES}")
-        # VOID_ALONE: a map has void pixels and no object, so the void value may be the object
-        if len(images) > 1 and flags == Values.VOID_ALONE and not _object_numbers(images):
-            fix = Setting(self.void_option, -1, "if it is the object")
-            file = _first_with(Values.VOID_ALONE, images).file
-            yield Problem(file, f"{has_always} only void", "an object", (fix,))
-        # PIECES: the objects of a map have one number, but form several connected components. If
-        # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
-        if flags & Values.PIECES and len(_object_numbers(images)) == 1:
-            are_others_numbered = bool(_all_flags(others) & Values.NUMBERS)
-            example = _first_with(Values.PIECES, images)
-            yield self._unnumbered_problem(example, are_others_numbered)
-        # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
-        # be a label id (7, 8, 11 .. 33)
-        if flags & Values.TRAIN_IDS and not flags & Values.LABEL_IDS:
-            file, fix = _first_with(Values.TRAIN_IDS, images).file, train_id_options(self.metric)
-            yield Problem(file, f"{has_always} train ids (0, 1, ..)", "label ids", (fix,))
-
-    def _scale_problems(self, images: Sequence[Evidence], flags: Values) -> Iterator[Problem]:
-        """Yield the problems of masks whose white is unknown; `flags` are those of all `images`."""
         side = SIDE_NAMES[self.truth]
-        gray_fix = Setting("gt_threshold", 0.5, "if these are gray levels")
+        has_always = f"{side}, like all others, has"
+
+        def problem(flag: Values, has: str, expected: str = "", *fixes: Fix) -> Problem:
+            """Return a problem of the first file with a flag."""
+            return Problem(_first_with(flag, images).file, has, expected, fixes)
+
         # FEW: a mask has a third value, void or gray. GRAY: a mask has many values, so it is gray
         if flags & Values.FEW and not flags & Values.GRAY:
-            example = _first_with(Values.FEW, images)
-            has = f"{side} has the values {_listed(example.levels)}"
+            levels = _first_with(Values.FEW, images).levels
             # The map is no longer in memory, but its distinct values suffice for advice
-            fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
-            yield Problem(example.file, has, "two values, or gray levels", fixes)
+            advice = self.suggest_fixes(levels, np.array(levels))
+            has = f"{side} has the values {_listed(levels)}"
+            yield problem(Values.FEW, has, "two values, or gray levels", *advice)
         # UNIT: a mask of 8 or 16 bits goes up to 1. WHITE or GRAY: one goes up to white
         elif flags & Values.UNIT and flags & (Values.WHITE | Values.GRAY):
             white_file = _first_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix: Fix = gray_fix if self.truth else "save gray maps as masks, map > 128"
-            file = _first_with(Values.UNIT, images).file
-            yield Problem(file, has, "the same scale in all files", (fix,))
+            gray = Setting("gt_threshold", 0.5, "if these are gray levels")
+            fix = gray if self.truth else "save gray maps as masks, map > 128"
+            yield problem(Values.UNIT, has, "the same scale in all files", fix)
         # FAINT: no value of a mask reaches the threshold. STRONG: some value does
         if self.truth and flags & Values.FAINT and not flags & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             # Masks of 0 and 255 (WHITE) are neither FAINT nor STRONG, so that not all are faint
             and_all = "" if flags & Values.WHITE else ", and of all others,"
-            has = f"all values of {side}{and_all} are {limit}"
+            has, white = f"all values of {side}{and_all} are {limit}", "white (255, 65535 or 1.0)"
             unset = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-            file = _first_with(Values.FAINT, images).file
-            expected = "values up to white (255, 65535 or 1.0)"
-            yield Problem(file, has, expected, () if self.cut is None else (unset,))
-
-    def _unnumbered_problem(self, example: Evidence, are_others_numbered: bool) -> Problem:
-        """Return the problem that all objects of one side have the same number, as in a mask.
-
-        Its fixes are to number the connected components, only those of this side if
-        `are_others_numbered` is True, and to take them as one object.
-        """
-        option = f"{self.metric}.components"
-        only_here = Setting(f"{option}_of", "truth" if self.truth else "predictions")
-        beside = (only_here,) if are_others_numbered else ()
-        fix = Setting(option, 8, "to number them", beside)  # 8: diagonal neighbours are connected
-        fixes = (fix, Setting(option, 0, "to take them as one object"))
-        one_number = f"like all others, has one number, {_listed(example.levels)}"
-        has = f"{SIDE_NAMES[self.truth]}, {one_number}, for several pieces"
-        return Problem(example.file, has, "a number for each instance", fixes)
+            fixes = () if self.cut is None else (unset,)
+            yield problem(Values.FAINT, has, f"values up to {white}", *fixes)
+        # WHITE_LABELS: a label map holds only 0 and 255, as masks do. LABELS: one has other labels
+        if flags & Values.WHITE_LABELS and not flags & Values.LABELS:
+            yield problem(Values.WHITE_LABELS, f"{has_always} {WHITE_FOR_CLASSES}")
+        # VOID_ALONE: a map has void pixels and no object, so the void value may be the object
+        if len(images) > 1 and flags == Values.VOID_ALONE and not _object_numbers(images):
+            fix = Setting(self.void_option, -1, "if it is the object")
+            yield problem(Values.VOID_ALONE, f"{has_always} only void", "an object", fix)
+        # PIECES: the objects of a map have one number, but form several connected components. If
+        # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
+        if flags & Values.PIECES and len(_object_numbers(images)) == 1:
+            option = f"{self.metric}.components"
+            only_here = Setting(f"{option}_of", "truth" if self.truth else "predictions")
+            beside = (only_here,) if _all_flags(others) & Values.NUMBERS else ()
+            number = Setting(option, 8, "to number them", beside)  # 8: diagonals are connected
+            levels = _first_with(Values.PIECES, images).levels
+            has = f"{has_always} one number, {_listed(levels)}, for several pieces"
+            as_one = Setting(option, 0, "to take them as one object")
+            yield problem(Values.PIECES, has, "a number for each instance", number, as_one)
+        # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
+        # be a label id (7, 8, 11 .. 33)
+        if flags & Values.TRAIN_IDS and not flags & Values.LABEL_IDS:
+            fix = train_id_options(self.metric)
+            yield problem(Values.TRAIN_IDS, f"{has_always} train ids (0, 1, ..)", "label ids", fix)
 
     def describe(
         self, images: Sequence[Evidence], layout: Layout, forms: Sequence[str] = ()
@@ -385,11 +377,8 @@ class Readings(NamedTuple):
         - an InputWarning if nothing is predicted in any image, or some maps have another scale
         - an InvertedWarning if some soft maps, or a quarter of the masks, are DARK
         """
-        preds, gts = [], []
-        for record in records:
-            pred, gt = record.evidence_for(self.gt.metric)  # as this metric has read the files
-            preds.append(pred)
-            gts.append(gt)
+        sides = [record.evidence_for(self.gt.metric) for record in records]  # as this metric reads
+        preds, gts = [side.pred for side in sides], [side.gt for side in sides]
         flags = _all_flags(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:  # they are paired by their number
             yield from self._number_problems(preds, gts)
@@ -406,25 +395,16 @@ class Readings(NamedTuple):
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
-        if flags & Values.DARK:
-            yield from self._inverted_warnings(records, preds)
-
-    def _inverted_warnings(
-        self, records: Sequence[ImageRecord], preds: Sequence[Evidence]
-    ) -> Iterator[InvertedWarning]:
-        """Yield a warning if some soft maps, or a quarter of the masks, are probably inverted.
-
-        Such a prediction has the flag DARK: it is darker on the ground truth than elsewhere. Others
-        are LIGHT, or have neither flag if this is unknown.
-        """
-        images = list(zip(records, preds, strict=True))
-        dark = [record.image_id for record, pred in images if pred.values & Values.DARK]
+        # DARK: darker on the ground truth than elsewhere. LIGHT: not; neither flag: unknown
+        dark = [
+            x.image_id for x, pred in zip(records, preds, strict=True) if pred.values & Values.DARK
+        ]
         n_light = sum(bool(pred.values & Values.LIGHT) for pred in preds)
         n_maps = len(dark) + n_light
-        has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
-        invert = Setting("invert", not self.pred.inverted)
         # A few masks may miss the object without being inverted
-        if self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps:
+        if dark and (self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps):
+            has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
+            invert = Setting("invert", not self.pred.inverted)
             yield InvertedWarning(has, fix=invert if len(dark) > n_light else "invert only these")
 
     def _number_problems(
@@ -454,19 +434,15 @@ class Readings(NamedTuple):
         other. Returns "" if there are no images, or if the values of an image were not examined, as
         for the results of other programs.
         """
-        preds, gts, forms = [], [], []  # the evidence of each side, and the formats of predictions
-        for record in records:
-            pred, gt = record.evidence_for(self.gt.metric)
-            if not gt.maps:  # the number of examined maps
-                return ""
-            gts.append(gt)
-            if record.form not in ("none", "humans"):  # humans: annotators against each other
-                preds.append(pred)
-                forms.append(record.form)
-        if not gts:
+        sides = [record.evidence_for(self.gt.metric) for record in records]
+        if not sides or not all(side.gt.maps for side in sides):  # the number of examined maps
             return ""
-        line = f"truth {self.gt.describe(gts, gt_layout)}"
-        if preds:
+        line = f"truth {self.gt.describe([side.gt for side in sides], gt_layout)}"
+        # "humans": annotators against each other
+        predicted = [k for k, record in enumerate(records) if record.form not in ("none", "humans")]
+        if predicted:
+            preds = [sides[k].pred for k in predicted]
+            forms = [records[k].form for k in predicted]
             line = f"predictions {self.pred.describe(preds, pred_layout, forms)}; {line}"
         return f"Read as: {line}"
 

@@ -230,8 +230,8 @@ class Thumbnails(NamedTuple):
     """
 
     image_id: str
-    pred: F8  # (h, w), a thumbnail of the predicted map
-    truth: F8  # (h, w), a thumbnail of its ground truth
+    pred: Map  # (h, w), a thumbnail of the predicted map
+    truth: Map  # (h, w), a thumbnail of its ground truth
 
     @classmethod
     def of(cls, image_id: str, pred: F8 | Bool, truth: F8 | Bool) -> Thumbnails:
