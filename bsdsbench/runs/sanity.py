@@ -46,8 +46,6 @@ from bsdsbench.text import grouped, listed
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 # Images that show something are searched among this many: the first slices of a volume may be empty
 _MOST_SEARCHED = 100
-
-
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
@@ -200,13 +198,8 @@ def first_look(
     void = registry.void_labels(metrics, protocol)
     mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, void)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
-    if not mistakes and is_matched and protocol.thin and not protocol.nms:
-        mistakes = _find_thick_maps(comparable)
-    elif not mistakes and is_matched and protocol.nms:
-        thin = [look.pred.image_id for look in comparable if thickness(look.soft) < THIN_EDGES]
-        if 2 * len(thin) > n_checked:
-            fixes = "give the raw maps", Setting("nms", False, "if its NMS was applied already")
-            mistakes = [_warning("have thin edges, which NMS breaks up", thin, n_checked, fixes)]
+    if not mistakes and is_matched and (protocol.thin or protocol.nms):
+        mistakes = _find_thick_or_thin_maps(comparable, protocol.nms)
     return warnings + mistakes
 
 
@@ -417,27 +410,31 @@ def _find_swapped(
     return [_warning(description, swaps, n_checked, "check the names of the files")]
 
 
-def _find_thick_maps(looks: Sequence[Look]) -> list[InputWarning]:
-    """Warn if most soft maps have broad edges, as they were not thinned.
+def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarning]:
+    """Warn if most maps have thin edges, on which NMS is done, or broad ones without it.
 
     If the ground truth of a map has broad edges too, it marks areas instead of lines.
     """
-    soft = [look for look in looks if look.pred.kind == "soft"]
-    broad = [look for look in soft if thickness(look.soft) > _BROAD_EDGES]
-    is_area = [thickness(look.truth) > _BROAD_EDGES for look in broad]
-    raw = "have broad edges, whose precision is low without NMS"
-    filled, contour = (
-        "have filled areas as ground truth, not lines",
-        "--metrics contour scores masks",
-    )
-    for of_areas, description, fix in ((True, filled, contour), (False, raw, Setting("nms"))):
-        ids = [
-            x.pred.image_id
-            for x, is_filled in zip(broad, is_area, strict=True)
-            if is_filled == of_areas
-        ]
-        if 2 * len(ids) > len(soft):
-            return [_warning(description, ids, len(looks), fix)]
+    ids: dict[str, list[str]] = {"thin": [], "areas": [], "broad": []}
+    n_checked = 0
+    for look in looks:
+        if not nms and look.pred.kind != "soft":
+            continue
+        n_checked += 1
+        edges = thickness(look.soft)
+        if nms and edges < THIN_EDGES:
+            ids["thin"].append(look.pred.image_id)
+        elif not nms and edges > _BROAD_EDGES:
+            is_area = thickness(look.truth) > _BROAD_EDGES
+            ids["areas" if is_area else "broad"].append(look.pred.image_id)
+    applied, contour = Setting("nms", False, "if its NMS was applied already"), "--metrics contour"
+    for key, description, fix in (
+        ("thin", "have thin edges, which NMS breaks up", ("give the raw maps", applied)),
+        ("areas", "have filled areas as ground truth, not lines", f"{contour} scores masks"),
+        ("broad", "have broad edges, whose precision is low without NMS", Setting("nms")),
+    ):
+        if 2 * len(ids[key]) > n_checked:
+            return [_warning(description, ids[key], len(looks), fix)]
     return []
 
 
