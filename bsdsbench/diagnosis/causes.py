@@ -224,42 +224,32 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    `part` is what the curve belongs to, such as a class, or "" for the metric as a whole. `gt_dir`
-    has the ground truth (None: the folder recorded in the run).
+    `part` is what the curve belongs to, such as a class, or "" for the metric as a whole.
 
     The AP rule "edter" needs the point of the curve at threshold 0, where every pixel is predicted;
     without it, its value is None. The rule "step" uses the point if it is known, but not for the
-    metric "boundary", whose own AP by this rule is that of its thresholds only.
+    metric "boundary", whose own AP by this rule is that of its thresholds only. Some metrics know
+    the point from their counts. For the metric "boundary" it is counted from the ground truth in
+    `gt_dir` (None: the folder recorded in the run).
     """
+    is_boundary = metric in registry.DEFAULT_METRICS  # ("boundary",)
     curve_from_0 = curve
     if not run.records:  # official result files, which do not say whether they have the point
         curve = curve_from_0 = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:  # for parts, the point is not known
-        curve_from_0 = _extend_to_0(run, metric, curve, gt_dir)
-    is_boundary = metric in registry.DEFAULT_METRICS  # ("boundary",)
+        stack = run.stack(metric)
+        curve_from_0 = whole_curve(registry.get(metric), curve, stack)
+        # The thresholds 1, 2, ... are numbers of the levels of segmentations, without such a point
+        if is_boundary and not curve_from_0.whole_image and curve.thresholds[-1] <= 1:
+            with suppress(DataError):  # there is no ground truth
+                files = find_sources(run, gt_dir=gt_dir, metric=metric)
+                curve_from_0 = add_whole_image(files, run.protocol, curve, stack)
     curve_of_rule = {"edter": curve_from_0, "step": curve if is_boundary else curve_from_0}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
         numbers["AP", rule] = None if np.isnan(ap) else ap
     return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}
-
-
-def _extend_to_0(run: Evaluation, metric: str, curve: PRCurve, gt_dir: StrPath | None) -> PRCurve:
-    """Return the overall curve of a metric with a first point at threshold 0, if that is known.
-
-    Some metrics know the point, at which every pixel is predicted, from their counts. For the
-    metric "boundary" it is counted from the ground truth in `gt_dir` (None: that of the run).
-    """
-    stack = run.stack(metric)
-    extended = whole_curve(registry.get(metric), curve, stack)
-    # The thresholds 1, 2, ... are numbers of the levels of segmentations, without such a point
-    has_levels = curve.thresholds[-1] > 1
-    if metric in registry.DEFAULT_METRICS and not extended.whole_image and not has_levels:
-        with suppress(DataError):  # there is no ground truth
-            files = find_sources(run, gt_dir=gt_dir, metric=metric)
-            return add_whole_image(files, run.protocol, curve, stack)
-    return extended
 
 
 # ---- settings: images must be counted again ------------------------------------------------------

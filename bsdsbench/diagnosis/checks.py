@@ -474,23 +474,12 @@ def check_values(examination: Examination) -> None:
 
 
 def check_fit(examination: Examination) -> None:
-    """Report sound maps that do not lie on the ground truth as they should.
+    """Report sound boundary maps that do not lie on the ground truth as they should.
 
-    - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
-    - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
-      orientation
-    - "exchanged": the map fits the ground truth of another image better, probably because two maps
-      were saved under each other's names; the message names one such pair of images as an example
-
-    As these are errors, reporting removes the images from `examination.sound`: they are not tested
-    for the later ones. Then come warnings about the lines of the other images:
-
-    - "raw": the lines are broad, and non-maximum suppression raises F
-    - "thinned": the lines are thin, but the protocol expects raw maps
-    - "grid-values": the values are multiples of 1/100, so that rounding decides whether they reach
-      a threshold
-    - "jpeg": the map has artefacts of JPEG compression
-    - "shift" and "scaled": all maps are displaced from the ground truth
+    First come errors: maps that are "inverted" (if inversion raises F), "mirrored" (a finding for
+    each flip or rotation), or "exchanged" with that of another image, probably because two maps
+    were saved under each other's names. Reporting removes their images from `examination.sound`:
+    they are not tested for what comes next, warnings about the lines of the maps.
     """
     dark, protocol = examination.sound_with("inverted"), examination.protocol
     fix = Setting("invert", not protocol.invert)

@@ -66,17 +66,8 @@ _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are
 def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Symptom]:
     """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
 
-    The fix is an option to set (`Setting`) or an instruction in words. These are the codes:
-
-    - "turned": the map fits the ground-truth mask or labels only mirrored, rotated or transposed
-    - "inverted": the map is darker on the ground-truth mask than elsewhere, or on boundaries that
-      cover most of the image (only if no metric matches them; `first_look` checks these otherwise)
-    - "outside": nearly all that is annotated is void, that is, excluded from the score
-    - "volume": the maps of the image are probably slices of a volume
-    - "objects": the maps of the annotators are probably those of single objects
-    - "void": a region of the ground truth is probably void, as its label is white or negative
-    - "resized": labels of the ground truth were probably stored as JPEG
-    - those of each metric's own `symptoms`
+    The fix is an option to set (`Setting`) or an instruction in words. The `symptoms` of metrics
+    that have their own are among them.
     """
     pred, gt, protocol = look.pred, look.gt, look.protocol
     if look.areas and (orientation := look.areas.best_orientation()):  # "" if it is right
@@ -109,6 +100,7 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
             opt = metric.options_of(protocol)
             if metric.fits(pred, gt, opt):
                 yield from metric.symptoms(pred, gt, protocol, opt)
+    # If a metric matches boundaries, `first_look` checks all images for inverted ground truth
     if not are_matched and look.is_comparable and look.is_truth_inverted():
         problem = "most pixels of the truth are boundaries, on which the map is darker"
         turn_back = Setting("gt_invert", not protocol.gt_invert)
@@ -151,20 +143,10 @@ def first_look(
 ) -> list[InputWarning]:
     """Return a warning for each mistake that the first images of a run suggest.
 
-    Of the following mistakes, only the first that is found is reported. All but the third concern
-    boundaries, and images with a map and boundaries of the same size, neither of them constant.
-
-    1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
-    2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
-    3. Mistaken files: predictions are constant or all the same although their ground truth is not,
-       or most of them fit the mask or labels of another image.
-    4. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
-    5. Swapped maps: a map fits the ground truth of another image clearly better than its own.
-    6. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS),
-       or thin ones, with NMS.
-
-    In addition, symptoms of single images (`find_symptoms`) are reported if most images have them,
-    and so are maps that use a part of the values of their form, as 12 of 16 bits.
+    Reported are maps that use a part of the values of their form, symptoms (`find_symptoms`) that
+    most images have, and the first mistake of these: inverted ground truth, inverted maps, mistaken
+    files, flipped, swapped, thick or thin maps. All but mistaken files concern boundaries, and
+    images with a map and boundaries of the same size, neither of them constant.
 
     unused: protocol fields that no metric of the run uses. metrics: those whose symptoms count.
     """
