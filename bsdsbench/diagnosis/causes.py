@@ -138,15 +138,11 @@ def iterate_other_columns(
         variant = column.key.replace(column.quantity, "", 1)  # what the key has beside it
         known_keys.setdefault((variant, column.quantity), key)
     for variant in dict.fromkeys(variant for variant, _ in known_keys):
-        other_scores: dict[str, float] = {}  # target -> score in this variant
-        headings = []
-        for target in targets:
-            key = known_keys.get((variant, columns[target].quantity), "")
-            if key in scores:
-                other_scores[target] = scores[key]
-                headings.append(columns[key].heading)
-        if len(other_scores) == len(targets):
-            yield OtherScores(", ".join(headings), who="", scores=other_scores)
+        keys = [known_keys.get((variant, columns[target].quantity), "") for target in targets]
+        if all(key in scores for key in keys):
+            label = ", ".join(columns[key].heading for key in keys)
+            other_scores = {t: scores[key] for t, key in zip(targets, keys, strict=True)}
+            yield OtherScores(label, who="", scores=other_scores)
 
 
 # ---- tables of every rule ------------------------------------------------------------------------

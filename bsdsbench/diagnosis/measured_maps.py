@@ -39,15 +39,12 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
       ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
 
-    The last three are only looked for in soft maps, and not in a ucm2, for example, of which only
-    the file suffix tells of JPEG.
+    The last three, and artefacts, are looked for in soft maps only, and not in a ucm2.
     """
-    protocol = look.protocol
+    protocol, is_soft = look.protocol, look.pred.kind == "soft"
     codes = {"inverted"} if look.has_dark_boundaries else set()
-    is_soft = look.pred.kind == "soft"
-    if file.lower().endswith((".jpg", ".jpeg")) or (
-        is_soft and _jpeg_ratio(look.soft) > JPEG_RATIO
-    ):
+    is_jpeg = file.lower().endswith((".jpg", ".jpeg"))
+    if is_jpeg or (is_soft and _jpeg_ratio(look.soft) > JPEG_RATIO):
         codes.add("jpeg")
     if not is_soft:
         return codes

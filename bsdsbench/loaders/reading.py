@@ -106,7 +106,12 @@ class ReadOptions:
         Raises DataError, with the options that would help, if the values are ambiguous, or if
         boundaries are neither binary (0 and one of 1, 255 and 65535) nor thresholded at a `cut`.
         """
-        valid = self._find_valid(values) if self.void else None
+        valid = None
+        # In a binary prediction, 255 is the object, even if it is void in the ground truth
+        if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
+            # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
+            dtype = values.dtype if values.dtype.kind == "f" else None
+            valid = ~np.isin(values, np.array(self.void, dtype))
         values = without_void(values, valid)
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
@@ -138,15 +143,6 @@ class ReadOptions:
             evidence = evidence | VOID_EVIDENCE
         # Void pixels of a prediction are only no object; those of the truth are not scored
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
-
-    def _find_valid(self, values: Map) -> Bool | None:
-        """Return where a map (H, W) has no void value, or None if it cannot have any."""
-        # In a binary prediction, 255 is the object, even if it is void in the ground truth
-        if values.dtype == bool or (not self.truth and is_binary(values)):
-            return None
-        # In the precision of the map, so that a void value of 0.1 equals the 0.1 of float32
-        dtype = values.dtype if values.dtype.kind == "f" else None
-        return ~np.isin(values, np.array(self.void, dtype))
 
     def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
         """Return flags of an (H, W) mask that show the scale of its values, such as 0 to 255.
@@ -196,10 +192,11 @@ class ReadOptions:
         """Yield advice for an ambiguous map: one option for each meaning that its values may have.
 
         Values between 0 and white may be void, and integers numbers of objects, or labels of
-        classes or regions; see `_gray_fixes` for gray. `levels` are the distinct values of the map
-        `values`, or () if there are more than LEVELS.
+        classes or regions. If they are gray levels, ground truth is to be thresholded at one half,
+        if any reaches half of white, and a prediction is to be normalised. `levels` are the
+        distinct values of the map `values`, or () if there are more than LEVELS.
         """
-        are_integers = values.dtype.kind in "iu"
+        are_integers, top = values.dtype.kind in "iu", float(values.max(initial=0))
         void = void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
@@ -210,18 +207,6 @@ class ReadOptions:
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
-        yield from self._gray_fixes(levels, values)
-        if self.kind is Kind.BOUNDARIES and are_integers:
-            yield Setting("gt_kind", "labels", "if these are region labels")
-            yield "--metrics contour if these are class labels"
-
-    def _gray_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield advice for the case that the values of a map are gray levels (see `suggest_fixes`).
-
-        Ground truth is to be thresholded at one half, if any value reaches half of white, and a
-        prediction is to be normalised.
-        """
-        top = float(values.max(initial=0))
         if self.truth:
             if 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
                 yield Setting("gt_threshold", 0.5, "if these are gray levels")
@@ -234,6 +219,9 @@ class ReadOptions:
             yield f"save map > {half}, which is empty here, if {white} is white"
         elif np.isfinite(top):  # floats, or a few levels, which may also be labels
             yield Setting("normalise", True, "if these are gray levels")
+        if self.kind is Kind.BOUNDARIES and are_integers:
+            yield Setting("gt_kind", "labels", "if these are region labels")
+            yield "--metrics contour if these are class labels"
 
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
