@@ -359,8 +359,14 @@ class GroundTruth(ImageParts):
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
-        """Convert one (H, W) boundary map per annotator; a GroundTruth is returned unchanged."""
-        return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
+        """Convert one (H, W) boundary map per annotator, or that of a single one.
+
+        A GroundTruth is returned unchanged.
+        """
+        if isinstance(gts, GroundTruth):
+            return gts
+        is_single = getattr(gts, "ndim", 0) == 2  # an array or a tensor
+        return cls("ground truth", [gts] if is_single else gts)
 
     @property
     def fingerprint(self) -> str:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool, given_number
+from bsdsbench.arguments import F8, I8, Bool, given_array, given_number
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, same_shape
+from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, binary_map, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import (
@@ -343,8 +343,8 @@ def boundary_counts(
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
         Prediction. If it holds n segmentations, their numbers 1 .. n are the thresholds.
     gts : sequence of array, or GroundTruth
-        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth.
+        One (H, W) map per annotator, or a map alone, of 0 and 1 in any dtype or of 0 and 255 in
+        uint8; or a GroundTruth.
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
@@ -529,6 +529,9 @@ def threshold_changes(
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
+    if dropped is not None:
+        dropped = binary_map(given_array(dropped, "dropped"), "dropped")
+        same_shape(dropped.shape, shape, "dropped")
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     size = None  # (T,), numbers of pixels, not yet counted

@@ -226,8 +226,8 @@ def pixel_counts(
         segmentations the thresholds are 1 .. n, one per segmentation, and `abs_error_sum` uses the
         mean of their boundary maps.
     gts : sequence of array, or GroundTruth
-        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth.
+        One (H, W) map per annotator, or a map alone, of 0 and 1 in any dtype or of 0 and 255 in
+        uint8; or a GroundTruth.
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
 

@@ -19,7 +19,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, given_array, kind_of_value
+from bsdsbench.arguments import F8, I8, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -542,12 +542,14 @@ def counts_by_image(
     """
     if isinstance(records, Counts):
         return {"image": records}
+    expected = "ImageRecords, or the counts of one image"
+    records = given_list(records, f"{metric} scores", expected)
     if not records:
         raise DataError(f"{metric} scores: no records, expected at least one")
     for record in records:
         if not isinstance(record, ImageRecord):
             has = f"{metric} scores: {kind_of_value(record)}"
-            raise DataError(f"{has}, expected ImageRecords, or the counts of one image")
+            raise DataError(f"{has}, expected {expected}")
     counts = {}
     for record in sorted(records, key=attrgetter("image_id")):
         if metric not in record.counts:

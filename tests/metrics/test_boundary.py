@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
+import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
@@ -48,8 +49,12 @@ def test_dropped_pixels_are_not_predicted(lines):
     soft, gts = lines
     dropped = np.zeros(soft.shape, bool)
     dropped[7] = True  # the third line
-    counts = boundary_counts(soft, gts, PROTOCOL, dropped=dropped)
-    np.testing.assert_array_equal(counts.total_pred, [16, 16, 10])
+    for form in (dropped, dropped.astype(np.uint8) * 255, dropped.tolist()):
+        counts = boundary_counts(soft, gts, PROTOCOL, dropped=form)
+        np.testing.assert_array_equal(counts.total_pred, [16, 16, 10])
+    for wrong, words in ((dropped.T, "transposed"), (dropped * 0.5, "values other than 0 and 1")):
+        with pytest.raises(DataError, match=f"dropped: .*{words}"):
+            boundary_counts(soft, gts, PROTOCOL, dropped=wrong)
 
 
 def test_every_form_of_one_map_gives_the_same_counts(lines):
@@ -67,6 +72,10 @@ def test_every_form_of_one_map_gives_the_same_counts(lines):
     mixed = [white[0], gts[1].astype(float)]
     for truth in (GroundTruth("a", tuple(gts)), gts.astype(np.uint8), white, mixed):
         assert boundary_counts(byte, truth, PROTOCOL).equals(expected)
+    alone = boundary_counts(byte, gts[0], PROTOCOL)
+    assert alone.equals(boundary_counts(byte, gts[:1], PROTOCOL))
+    regions = bb.region_counts(byte, white[0])
+    assert regions.equals(bb.region_counts(byte, white[:1]))
 
 
 def test_boundaries_of_segmentations_are_thinned_where_the_protocol_says_so():
@@ -99,6 +108,8 @@ def test_the_scores_of_one_image_follow_from_its_counts(lines):
     assert one.n_images == 1
     for shown in (counts, match_boundaries(soft > 0.5, gts[0], 2.0)):
         assert re.match(r"^<.{,200}>$", repr(shown))
+    with pytest.raises(DataError, match="of type Evaluation, expected ImageRecords"):
+        boundary_score(bb.evaluate_items([("a", soft, gts)], PROTOCOL, workers=1))
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def region_counts(
         a float (2H+1, 2W+1) ultrametric contour map; or a soft (H, W) boundary map, which is
         partitioned into regions if `protocol.regions_from_soft` is True.
     gts : GroundTruth or sequence of array_like
-        A GroundTruth with segmentations, or a sequence of (H, W) label maps.
+        A GroundTruth with segmentations, a sequence of (H, W) label maps, or one of them.
     protocol : Protocol, str or None
         Supplies the thresholds and `regions_from_soft`; None means the bsds500 preset.
 
@@ -109,7 +109,8 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.load(protocol)
-    given = gts.segmentations if isinstance(gts, GroundTruth) else gts
+    given: Any = gts.segmentations if isinstance(gts, GroundTruth) else gts
+    given = [given] if getattr(given, "ndim", 0) == 2 else given  # a single annotator
     annotators = Annotators.of(given_list(given, "ground truth", "label maps or a GroundTruth"))
     if not isinstance(pred, Prediction):
         array = given_array(pred, "prediction")
