@@ -221,7 +221,7 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
         curve = PRCurve.of_counts(thresholds, np.sum(matches, axis=0))
     elif "eval_bdry_thr.txt" in tables:
         printed, recall, precision, _ = tables["eval_bdry_thr.txt"].T  # threshold, R, P, F
-        curve = PRCurve(printed, precision, recall)
+        curve = PRCurve(printed, precision, recall, whole_image=bool(printed[0] == 0))
     else:
         return
     source = "the counts of the images" if matches else "eval_bdry_thr.txt"

@@ -164,6 +164,11 @@ def test_a_summary_of_another_run_is_said(tmp_path):
     (tmp_path / "eval_bdry_thr.txt").write_text("0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0 nan\n")
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646\n")
     assert bb.Evaluation.load(tmp_path).score("boundary").curve.precision.tolist()[-1] == 0
+    # The row of threshold 0, where all pixels are predicted, takes part in AP by some rules only
+    (tmp_path / "eval_bdry_thr.txt").write_text("0 1 0.1\n0.25 0.8 0.5\n0.5 0.6 0.7\n")
+    (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646 0.6 0.7 0.65 0.12\n")
+    bb.Evaluation.load(tmp_path)
+    (tmp_path / "eval_bdry_thr.txt").write_text("0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0 nan\n")
     # Half-way between two thresholds, as the official program interpolates
     few = tmp_path / "few"
     few.mkdir()
