@@ -14,7 +14,7 @@ from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.fit import THIN_EDGES, thickness
+from bsdsbench.runs.fit import is_suppressed
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sanity import LOOKS
 from bsdsbench.text import listed, show
@@ -66,7 +66,7 @@ def nms_files(
             soft = _mean_map([files[image_id] for files in files_of_folders])
             if done <= LOOKS:
                 values = unit(prepare(soft, protocol.replace(nms=False)))  # inverted, if asked for
-                thin += [image_id] if thickness(values) < THIN_EDGES else []
+                thin += [image_id] if is_suppressed(values) else []
                 bright += [image_id] if values.mean() > 0.5 else []
             thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
             write_atomic(target / f"{image_id}.png", png_bytes(thinned))

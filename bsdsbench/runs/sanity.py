@@ -32,10 +32,10 @@ from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     CLEARLY_BETTER,
-    THIN_EDGES,
     Look,
     Thumbnails,
     find_swaps,
+    is_suppressed,
     sample_lines,
     thickness,
 )
@@ -403,10 +403,9 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
         if not nms and look.pred.kind != "soft":
             continue
         n_checked += 1
-        edges = thickness(look.soft)
-        if nms and edges < THIN_EDGES:
+        if nms and is_suppressed(look.soft):
             ids["thin"].append(look.pred.image_id)
-        elif not nms and edges > _BROAD_EDGES:
+        elif not nms and thickness(look.soft) > _BROAD_EDGES:
             is_area = thickness(look.truth) > _BROAD_EDGES
             ids["areas" if is_area else "broad"].append(look.pred.image_id)
     applied, contour = Setting("nms", False, "if its NMS was applied already"), "--metrics contour"
