@@ -21,6 +21,7 @@ from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
+_ROWS = np.uint64(TILE_ROWS)  # numba tests whether a signed index counts from the end
 # Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
 _CHANGES_PER_PIXEL = 4
 _LAST_BIT = np.uint64(63)
@@ -210,20 +211,19 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                 column = tile // work.tiles_per_column
                 row = (tile - column * work.tiles_per_column - 1) * TILE_ROWS
                 first_pixel = corner + row * cols + 64 * (column - 1)
-                words = slice(tile * TILE_ROWS, (tile + 1) * TILE_ROWS)
-                tile_now, tile_before, tile_near = now[words], before[words], work.near[words]
-                for r in range(TILE_ROWS):
-                    changes = tile_now[r] ^ tile_before[r]
+                first = np.uint64(tile) * _ROWS
+                for word in range(first, first + _ROWS):
+                    changes = now[word] ^ before[word]
                     if changes:
-                        n_on += np.int64(ones(tile_now[r]) - ones(tile_before[r]))  # set bits
-                        changes &= tile_near[r]
+                        n_on += np.int64(ones(now[word]) - ones(before[word]))  # set bits
+                        changes &= work.near[word]
                         if end + 64 > pixel.size:  # the word may have 64 changes
                             return False
                     while changes:  # one bit after another, the lowest first
                         lowest = changes & (~changes + ONE)
                         position = np.int64(ones(lowest - ONE))  # the number of lower bits
                         pixel[end] = first_pixel + position
-                        added[end] = tile_now[r] & lowest  # True if the bit is set now
+                        added[end] = now[word] & lowest  # True if the bit is set now
                         changes ^= lowest
                         end += 1
                     first_pixel += cols
@@ -309,11 +309,9 @@ def _thin_tiles(work, now):
     for q in range(last_test.size):
         last_test[q] = 1
         if work.is_occupied[q]:
-            # Indices of a slice are at least 0, so that loops over it use vector instructions
-            words = slice(q * TILE_ROWS, (q + 1) * TILE_ROWS)
-            tile_now, tile_unthinned = now[words], work.unthinned[words]
-            for r in range(TILE_ROWS):
-                tile_now[r] = tile_unthinned[r]
+            first = np.uint64(q) * _ROWS
+            for word in range(first, first + _ROWS):
+                now[word] = work.unthinned[word]
     subiteration, last = 0, 1  # the latter is the last subiteration of any tile
     while subiteration <= last:
         # Mark the pixels to delete in all tiles, before any pixel is deleted
@@ -328,16 +326,15 @@ def _thin_tiles(work, now):
         subiteration += 1
         for i in range(n_changed):
             q, columns = changed[i], np.uint64(0)  # bit c: a pixel of column c is deleted
-            words = slice(q * TILE_ROWS, (q + 1) * TILE_ROWS)
-            tile_now, tile_deleted = now[words], deleted[words]
-            for r in range(TILE_ROWS):
-                tile_now[r] &= ~tile_deleted[r]
-                columns |= tile_deleted[r]
+            first = np.uint64(q) * _ROWS
+            for word in range(first, first + _ROWS):
+                now[word] &= ~deleted[word]
+                columns |= deleted[word]
             # Test this tile, and those at whose border it changed, in two more subiterations
             last = subiteration + 1
             # 1 if a pixel is deleted in the tile's top row, bottom row, first and last column
-            north = np.int64(tile_deleted[0] != 0)
-            south = np.int64(tile_deleted[TILE_ROWS - 1] != 0)
+            north = np.int64(deleted[q * TILE_ROWS] != 0)
+            south = np.int64(deleted[(q + 1) * TILE_ROWS - 1] != 0)
             west, east = np.int64(columns & ONE), np.int64(columns >> _LAST_BIT)
             for column in range(-west, east + 1):
                 beside = q + column * work.tiles_per_column
