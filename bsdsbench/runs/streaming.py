@@ -295,9 +295,9 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if image_id is None:
         ids = [numbered_id(n_seen + k) for k in range(len(preds))]
     for label, values in (("ground truths", gts), ("image ids", ids)):
-        # A text, or an array without axes, has no item for each prediction
+        # A text, or an array without axes, has no item for each prediction, and a set no order
         is_single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
-        if is_single or not hasattr(values, "__len__") or len(values) != len(preds):
+        if is_single or not hasattr(values, "__getitem__") or len(values) != len(preds):
             raise ShapeError(
                 f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"

@@ -195,6 +195,7 @@ def test_a_batch_with_a_fault_adds_nothing():
     refused("a: this image is already there", ev.update, soft, gt, image_id="a")
     with pytest.raises(bb.ShapeError, match=r"ground truths: .*, expected 2"):
         ev.update([soft, soft], [[gt]])
+    refused("image ids: of type set", ev.update, [soft, soft], [[gt], [gt]], image_id={"a", "b"})
     refused("b: .*values 2, 3.*gt_kind=", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
 
