@@ -301,11 +301,11 @@ def _merge_channels(array: Map, palette: Palette, mode: str) -> Map:
         fix = "save one channel, such as the alpha channel of an object that was cut out"
         raise FaultError("has transparent pixels, expected an opaque gray picture", fix=fix)
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
-        fix = "save one channel"
+        fix = "save one channel or, of a colour map such as viridis, the values that it shows"
         if palette is Palette.INDICES:
             fix = "save the number of its class, or of its object, in place of each colour"
         elif palette is Palette.MASK:
-            fix += "; if its colours are classes or objects, save the number of each"
+            fix = "save one channel or, of classes or objects, the number of each colour"
         elif mode == "P":
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
