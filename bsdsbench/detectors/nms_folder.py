@@ -67,7 +67,7 @@ def nms_files(
             if done <= LOOKS:
                 values = unit(prepare(soft, protocol.replace(nms=False)))  # inverted, if asked for
                 thin += [image_id] if is_suppressed(values) else []
-                bright += [image_id] if values.mean() > 0.5 else []
+                bright += [image_id] if values.mean() > 2 / 3 else []
             thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
             write_atomic(target / f"{image_id}.png", png_bytes(thinned))
         except DataError as error:

@@ -17,21 +17,20 @@ Source. L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import F8, Bool
-from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import GRID, draw_lines
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree, Symptoms
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import MATCHED_PRED, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
@@ -149,19 +148,6 @@ class WireframeMetric(Metric[WireframeOptions]):
         if exchanged > 2 * as_given + 1:
             problem = "lines fit the truth only with rows and columns exchanged"
             yield "transposed", problem, "write row, column of both ends"
-
-    def check_set(
-        self, ids: Sequence[str], stack: Stack, opt: WireframeOptions
-    ) -> list[InputWarning]:
-        """Return a warning if F^H and AP^H are 0 because of low scores, though lines are found."""
-        thresholds = stack["thresholds"]
-        has_matches = stack["matches"][..., MATCHED_PRED].any(axis=0)  # at each threshold
-        # The rising recalls and the falling precisions are then never above 0 together
-        if 2 * has_matches.sum() > len(thresholds) or not (stack["lines"][..., 1:] == 1).any():
-            return []
-        has = f"no line with a score above {thresholds[len(thresholds) // 2]:g} is found"
-        fix = "F^H is for scores that reach the last thresholds; sAP depends on their order alone"
-        return [InputWarning(f"F^H and AP^H are 0: {has}, at half of the thresholds", fix=fix)]
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions

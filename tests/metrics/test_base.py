@@ -126,7 +126,7 @@ OFFERED = {
         *("topology", "ccq", "calibration"),
     },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
-    ChecksSet: {"superpixel", "contour", "wireframe"},
+    ChecksSet: {"superpixel", "contour"},
     CurveOfPixels: {"pixel"},
     LinksImages: {"contour"},
     CompletesScore: {"semantic"},

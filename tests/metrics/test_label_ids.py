@@ -151,7 +151,7 @@ def test_probabilities_of_classes_are_no_boundaries_of_them(kind, side):
     if kind == "softmax8":
         stack = np.rint(stack * 255).astype(np.uint8)
     other = stack * 0
-    other[:, 10] = 1
+    other[:, 10] = 255 if kind == "softmax8" else 1
     maps = (stack, other) if side == "pred" else (other, stack)
     options = {"classes": NAMES}
     refused("x: 5 maps that add up to one in every pixel", evaluate, "semantic", *maps, options)

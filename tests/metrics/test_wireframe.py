@@ -218,19 +218,3 @@ def test_images_are_counted_again_where_only_their_lines_changed(tmp_path, chang
     assert again == sap_of(None, **{change: others[change]})
     assert first == 1
     assert again < 1
-
-
-@pytest.mark.parametrize(("top", "is_said"), [(0.98, False), (0.97, True), (0.6, True)])
-def test_scores_below_half_of_the_thresholds_are_said(tmp_path, top, is_said, recwarn):
-    """F^H pairs the recalls, which rise from 0, with precisions that fall to 0."""
-    for side in ("gt", "lines"):
-        (tmp_path / side).mkdir()
-    np.savez(tmp_path / "gt" / "a.npz", lines=[[11, 11, 51, 11]], size=(128, 128))
-    lines = [[[10, 10], [10, 50]], [[9, 9], [60, 60]]]
-    np.savez(tmp_path / "lines" / "a.npz", lines=lines, score=[top, 0.1])
-    run = bb.evaluate(tmp_path / "lines", tmp_path / "gt", metrics="wireframe", workers=1)
-    score = run.score("wireframe")
-    assert (score.sap5, score.fh > 0) == (1, not is_said)
-    said = [str(w.message) for w in recwarn]
-    words = "F^H and AP^H are 0: no line with a score above 0.97 is found, at half of the"
-    assert [line[: len(words)] for line in said] == [words] * is_said
