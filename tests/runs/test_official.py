@@ -202,6 +202,10 @@ def test_region_tables_that_contradict_themselves_or_hold_no_score(tmp_path):
     (tmp_path / "eval_cover.txt").write_text("0.1 0.6 0.75 0.8\n")
     with pytest.warns(InputWarning, match=r"ODS 0\.600, but the best of eval_cover_th.txt is 0\.7"):
         bb.Evaluation.load(tmp_path)
+    (tmp_path / "eval_cover_th.txt").unlink()
+    (tmp_path / "eval_cover.txt").write_text("0.1 0.75 0.6 0.8\n")
+    with pytest.warns(InputWarning, match=r"ODS 0\.750 is better than OIS 0\.600"):
+        bb.Evaluation.load(tmp_path)
     # PRI and VOI exchanged, PRI in percent, a negative VOI
     for row in ("0.3 1.37 1.12 0.2 0.83 0.9", "0.2 83 90 0.3 1.4 1.1", "0.2 0.8 0.9 0.3 -1.4 -1.1"):
         (tmp_path / "eval_RI_VOI.txt").write_text(row)
