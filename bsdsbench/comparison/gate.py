@@ -296,21 +296,22 @@ def check(
     of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
     tolerances = {score: by_score.get(score, of_others) for score in to_check}
-    pair = _Pair(run, baseline_run, scores_before)
-    checks, new_notes = _check_pair(pair, tolerances, sampling if statistical else None, progress)
+    settings = sampling if statistical else None
+    pair = run, baseline_run
+    checks, new_notes = _check_pair(*pair, scores_before, tolerances, settings, progress)
     notes += new_notes
     if by is not None:
         column, slices = runs_by_slice([run, baseline_run], by)
         # Bonferroni: 1 - level, the significance level, is divided by the number of slices
-        of_slice = sampling._replace(level=1 - (1 - level) / len(slices))
+        of_slice = sampling._replace(level=1 - (1 - level) / len(slices)) if statistical else None
         known_notes = set(notes)  # those on all images are not repeated
         for name, (run_in_slice, baseline_in_slice) in slices.items():
+            pair = run_in_slice, baseline_in_slice
             before = score_names.flat_scores(baseline_in_slice)
             # Scores that are undefined for the baseline, as of a class without an object, are left
             # out in this slice
             defined = {score: t for score, t in tolerances.items() if score in before}
-            pair = _Pair(run_in_slice, baseline_in_slice, before)
-            in_slice, new_notes = _check_pair(pair, defined, of_slice if statistical else None)
+            in_slice, new_notes = _check_pair(*pair, before, defined, of_slice)
             label = f"{column}={name}"
             checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice]
             notes += [f"{label}: {note}" for note in new_notes if note not in known_notes]
@@ -338,14 +339,6 @@ def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
     return to_check
 
 
-class _Pair(NamedTuple):
-    """A run and a baseline run with the same images."""
-
-    run: Evaluation
-    baseline: Evaluation
-    scores_before: Mapping[str, float]  # those of the baseline by name, such as "boundary.ods"
-
-
 class _Checked(NamedTuple):
     """The checks of the scores of a run, and notes to show to the reader."""
 
@@ -354,20 +347,22 @@ class _Checked(NamedTuple):
 
 
 def _check_pair(
-    pair: _Pair,
+    run: Evaluation,
+    baseline_run: Evaluation,
+    scores_before: Mapping[str, float],
     tolerances: Mapping[str, Tolerance],
     sampling: Sampling | None,
     progress: Progress | None = None,
 ) -> _Checked:
-    """Check the scores of a run against those of a baseline run.
+    """Check the scores of a run against those of a baseline run on the same images.
 
+    scores_before : the baseline's scores by name, such as "boundary.ods"
     tolerances : the tolerance of each score to check
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
     A note lists scores that are means over different numbers of values in the two runs.
     """
-    run, baseline_run, scores_before = pair
     names, metrics = list(tolerances), shared_names([run.metrics, baseline_run.metrics])
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = unequal_coverage(weighted_runs, [run.name, baseline_run.name], names)
@@ -376,8 +371,11 @@ def _check_pair(
     does_p_decide, alpha = False, 0.0
     if sampling and metrics and tolerances:
         alpha = 1 - sampling.level  # a drop is significant if its corrected p is below
-        tests, test_notes = _test_drops(pair, names, sampling, progress)
-        notes += test_notes
+        differences = _test_drops(run, baseline_run, names, sampling, progress)
+        tests = {d.score: d for d in differences if not math.isnan(d.p)}
+        # An equal error rate, for example, cannot be resampled
+        if untested := [d.score for d in differences if math.isnan(d.p)]:
+            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
         least = least_p(len(run.records), sampling.n_boot, len(tests))  # the smallest possible p
         does_p_decide = least < alpha  # otherwise every score would pass
         if tests and not does_p_decide:
@@ -418,26 +416,21 @@ def _check_pair(
     return _Checked(checks, notes)
 
 
-class _DropTests(NamedTuple):
-    """Tests of whether the differences of a run from its baseline are significant."""
-
-    by_score: dict[str, ScoreDifference]  # those with a p-value, after Holm's correction
-    notes: list[str]
-
-
 def _test_drops(
-    pair: _Pair, scores: Collection[str], sampling: Sampling, progress: Progress | None
-) -> _DropTests:
-    """Test the differences of some scores between a run and its baseline by a bootstrap."""
-    runs = [replace(pair.run, name="now"), pair.baseline]  # `compare` refuses two of one name
+    run: Evaluation,
+    baseline_run: Evaluation,
+    scores: Collection[str],
+    sampling: Sampling,
+    progress: Progress | None,
+) -> list[ScoreDifference]:
+    """Test the differences of some scores between a run and its baseline by a bootstrap.
+
+    Holm's method corrects their p-values together; they are NaN if a score is undefined in samples.
+    """
+    runs = [replace(run, name="now"), baseline_run]  # `compare` refuses two runs of one name
     settings: Any = {"level": sampling.level, "n_boot": sampling.n_boot, "seed": sampling.seed}
     compared = compare(runs, **settings, progress=progress)
-    differences = holm_together(d for d in compared.differences if d.score in scores)
-    notes = []
-    # An equal error rate, for example, cannot be resampled
-    if untested := [test.score for test in differences if math.isnan(test.p)]:
-        notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
-    return _DropTests({d.score: d for d in differences if not math.isnan(d.p)}, notes)
+    return holm_together(d for d in compared.differences if d.score in scores)
 
 
 def assert_scores(
