@@ -424,8 +424,11 @@ def _shown_columns(
     has_parts: bool,
     is_single: bool,
     has_chosen: bool,
-) -> list[Column]:
+) -> dict[Field, Column]:
     """Return the columns of a table of scores of a metric, or of the scores of its parts.
+
+    Of each, this is the field of the table and the column of the metric. Scores have one decimal
+    more if the table is of a single run (`is_single`).
 
     A column is included if the scores in any row have its key, and the metric shows it by default,
     some only if the table is of a single run or only if it is of several. If the user has chosen
@@ -437,7 +440,7 @@ def _shown_columns(
     # Keys that the metric shows with these options; None if it shows all of its columns
     usual_keys = metric.usual(metric.options_of(protocol))
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
-    shown = []
+    shown: dict[Field, Column] = {}
     columns = metric.columns_of(keys)
     if has_parts:  # beside columns of their own, those at further tolerances, which the keys tell
         columns = (*metric.part_columns, *(c for c in columns if c not in metric.columns))
@@ -445,7 +448,8 @@ def _shown_columns(
         is_usual = not usual_keys or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
         if is_shown and column.key.partition(".")[0] in keys:
-            shown.append(column)
+            digits = column.digits if is_single else max(0, column.digits - 1)
+            shown[table_column(column, digits)] = column
     return shown
 
 
@@ -470,18 +474,14 @@ def _score_table(
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
     has_parts = rows[0].part != ""
-    labels_of_parts = [PART] if is_single else [PART, METHOD]
-    labels = labels_of_parts if has_parts else [METHOD]
+    labels = [METHOD] if not (has_parts and is_single) else []
+    labels = [PART, *labels] if has_parts else labels
     # Keys of the scores in any row, each once, in order
     keys_of_rows = dict.fromkeys(chain.from_iterable(map(attrgetter("scores"), rows)))
-    fields: list[Field] = []
-    columns: dict[str, Column] = {}  # key of a field -> the column of the metric
-    ap_keys: list[str] = []  # keys of the fields that hold an AP
     protocol = runs[0].protocol
-    for column in _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen):
-        field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
-        fields.append(field)
-        columns[field.key] = column
+    columns = _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen)
+    ap_keys: list[str] = []  # keys of the fields that hold an AP
+    for field, column in columns.items():
         if is_ap(column.key):
             ap_keys.append(field.key)
     table_rows, row_notes = list[list[Cell]](), []
@@ -491,48 +491,66 @@ def _score_table(
             cells.append(row.method)
         row_name = ", ".join(map(str, cells))  # such as "hed", "liver" or "liver, hed"
         prefix = f"{metric.name}.{row.part}." if has_parts else f"{metric.name}."
-        # For means that leave out some images or classes: score -> "images" -> (number, of all)
-        numbers_of_means = row.scores.get("over", {})
         scores: dict[str, Cell] = {}  # key of a field -> the score itself
-        notes_on_row = []  # on such means
-        for key, column in columns.items():
-            cell = scores[key] = value_at(row.scores, column.key)
+        for field, column in columns.items():
+            cell = scores[field.key] = value_at(row.scores, column.key)
             mark = row.marks.get(column.key)
             if mark is not None and isinstance(cell, int | float):  # never the best, even for ""
                 cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
             # With a confidence interval, if there is one
             cells.append(intervals.get((row.method, prefix + column.key), cell))
-            for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
-                line = f"means over {n:,} of {n_all:,} {unit} of {row_name}."
-                notes_on_row.append(Note(line, (key,), names_columns=True))  # "DICE: means over"
-        if has_parts or k < len(runs):  # not a published result
-            # With other settings, or in official tables, a run lacks scores that others have. A
-            # class that never occurs lacks all of them, and these are undefined
-            keys = row.scores.keys()
-            computed = {
-                key: column
-                for key, column in columns.items()
-                if has_parts or column.key.partition(".")[0] in keys
-            }
-            lacking = [key for key in columns if columns[key].score and key not in computed]
-            if lacking:
-                line = f"not computed for {row_name}."
-                notes_on_row.append(Note(line, tuple(lacking), names_columns=True))
-            notes_on_row = undefined_notes(computed, scores) + notes_on_row
-        row_notes.append(notes_on_row)
+        is_published = k >= len(runs) and not has_parts
+        row_notes.append(_notes_on_row(row, row_name, columns, scores, is_published))
         table_rows.append(cells)
     line = late_starts_note(runs, metric.name) if ap_keys else ""  # of curves, for their AP
     notes = [Note(f"{line}.", tuple(ap_keys), names_columns=True)] if line else []
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
-        [*labels, *fields],
+        [*labels, *columns],
         table_rows,
         notes=notes,
         row_notes=row_notes,
         n_labels=len(labels),
         ranked_within=PART.key if has_parts else "",  # the best run of each part is marked
     )
+
+
+def _notes_on_row(
+    row: _ScoreRow,
+    row_name: str,
+    columns: Mapping[Field, Column],
+    scores: Mapping[str, Cell],
+    is_published: bool,
+) -> list[Note]:
+    """Return notes on the scores of a row that are undefined, or that the run did not compute.
+
+    Further notes are on means that leave out some images or classes. They are the only ones on a
+    published result (`is_published`), whose undefined scores need no note.
+
+    row_name : such as "hed", or "liver, hed" with a part
+    scores : key of a field -> the score, None if it is undefined
+    """
+    # Score -> unit, such as "images" -> (number, number of all)
+    numbers_of_means = row.scores.get("over", {})
+    # With other settings, or in official tables, a run lacks scores that others have. A class that
+    # never occurs lacks all of them, and these are undefined
+    computed: dict[str, Column] = {}  # key of a field -> the column of the metric
+    lacking: list[str] = []
+    notes = []
+    for field, column in columns.items():
+        if row.part or column.key.partition(".")[0] in row.scores:
+            computed[field.key] = column
+        elif column.score:
+            lacking.append(field.key)
+        for unit, (n, n_all) in numbers_of_means.get(column.key, {}).items():
+            line = f"means over {n:,} of {n_all:,} {unit} of {row_name}."
+            notes.append(Note(line, (field.key,), names_columns=True))  # "DICE: means over"
+    if is_published:
+        return notes
+    if lacking:
+        notes.append(Note(f"not computed for {row_name}.", tuple(lacking), names_columns=True))
+    return undefined_notes(computed, scores) + notes
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
