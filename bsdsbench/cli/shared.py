@@ -384,7 +384,6 @@ def resolve_inputs(
 
     Raises DataError if the data set was not downloaded.
     """
-    from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
     gt: str | os.PathLike[str] | None = options.gt
@@ -393,6 +392,8 @@ def resolve_inputs(
     protocol_options = options.protocol
     task = None
     if options.task:
+        from bsdsbench.loaders.sets.public_sets import set_folder  # imports readers of archives
+
         # --nms and --invert may be given: only the user knows whether the maps need them
         fixed_by_task = {*PROTOCOL_OPTIONS, "metrics", "humans"} - {"nms", "invert"}
         refuse_given(fixed_by_task, "--task, which fixes them")
