@@ -160,14 +160,15 @@ def refuse_preset_of_others(name: str) -> None:
     """
     from bsdsbench.protocol.protocol import Protocol, preset_names
 
-    if name == "bsds500" or name not in preset_names():
+    preset = name.removesuffix("*")  # of a changed one
+    if preset == "bsds500" or preset not in preset_names():
         return
-    meant = list(Protocol.preset(name).options)
+    meant = list(Protocol.preset(preset).options)
     for metric in map(get, BUILT_IN):
-        if metric.default_protocol == name and "max_dist" not in metric.uses:
+        if metric.default_protocol == preset and "max_dist" not in metric.uses:
             meant.append(metric.name)
     if meant:
-        has = f"metrics: none given, and protocol {name} is for {listed(meant)}"
+        has = f"metrics: none given, and protocol {preset} is for {listed(meant)}"
         raise DataError(has, fix=Setting("metrics", meant[0]))
 
 

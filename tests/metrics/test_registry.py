@@ -116,7 +116,8 @@ def test_a_score_in_place_of_a_metric_is_named_with_its_metrics(name, words):
 )  # fmt: skip
 def test_a_preset_of_other_metrics_needs_them(preset, metrics, tmp_path):
     refused(f"none given, and protocol {preset} is for {metrics}", bb.evaluate_items, [], preset)
-    refused("none given", bb.doctor, tmp_path, tmp_path, bb.Protocol.preset(preset))
+    changed = bb.Protocol.preset(preset).replace(gt_invert=True)
+    refused("none given", bb.doctor, tmp_path, tmp_path, changed)
     refused("none given", call, "evaluate", tmp_path, "--gt", tmp_path, "--protocol", preset)
     stream = bb.StreamingEvaluator(preset, "boundary")  # asked for
     stream.update(np.eye(9), [np.eye(9)])
