@@ -365,8 +365,11 @@ class Readings(NamedTuple):
         - an InputWarning if nothing is predicted in any image, or some maps have another scale
         - an InvertedWarning if some soft maps, or a quarter of the masks, are DARK
         """
-        sides = [record.evidence_for(self.gt.metric) for record in records]  # as this metric reads
-        preds, gts = [side.pred for side in sides], [side.gt for side in sides]
+        preds, gts = [], []
+        for record in records:
+            pred, gt = record.evidence_for(self.gt.metric)  # as this metric has read the files
+            preds.append(pred)
+            gts.append(gt)
         flags = _all_flags(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:  # they are paired by their number
             yield from self._number_problems(preds, gts)
@@ -384,10 +387,10 @@ class Readings(NamedTuple):
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
         # DARK: darker on the ground truth than elsewhere. LIGHT: not; neither flag: unknown
-        dark = [
-            x.image_id for x, pred in zip(records, preds, strict=True) if pred.values & Values.DARK
-        ]
-        n_light = sum(bool(pred.values & Values.LIGHT) for pred in preds)
+        dark, n_light = list[str](), 0
+        for record, pred in zip(records, preds, strict=True):
+            dark += [record.image_id] if pred.values & Values.DARK else []
+            n_light += bool(pred.values & Values.LIGHT)
         n_maps = len(dark) + n_light
         # A few masks may miss the object without being inverted
         if dark and (self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps):
@@ -422,15 +425,19 @@ class Readings(NamedTuple):
         other. Returns "" if there are no images, or if the values of an image were not examined, as
         for the results of other programs.
         """
-        sides = [record.evidence_for(self.gt.metric) for record in records]
-        if not sides or not all(side.gt.maps for side in sides):  # the number of examined maps
+        preds, gts, forms = [], [], []  # the evidence of each side, and the formats of predictions
+        for record in records:
+            pred, gt = record.evidence_for(self.gt.metric)
+            if not gt.maps:  # the number of examined maps
+                return ""
+            gts.append(gt)
+            if record.form not in ("none", "humans"):  # humans: annotators against each other
+                preds.append(pred)
+                forms.append(record.form)
+        if not gts:
             return ""
-        line = f"truth {self.gt.describe([side.gt for side in sides], gt_layout)}"
-        # "humans": annotators against each other
-        predicted = [k for k, record in enumerate(records) if record.form not in ("none", "humans")]
-        if predicted:
-            preds = [sides[k].pred for k in predicted]
-            forms = [records[k].form for k in predicted]
+        line = f"truth {self.gt.describe(gts, gt_layout)}"
+        if preds:
             line = f"predictions {self.pred.describe(preds, pred_layout, forms)}; {line}"
         return f"Read as: {line}"
 

@@ -128,7 +128,11 @@ def metric_hash(name: str) -> str:
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
     """Return the `metric_hash` of each metric that is defined in another package, by name."""
-    return {name: metric_hash(name) for name in metrics if name not in BUILT_IN}
+    hashes = {}
+    for name in metrics:
+        if name not in BUILT_IN:
+            hashes[name] = metric_hash(name)
+    return hashes
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:

@@ -268,9 +268,10 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        pred_kind = self.provenance.pred_kind or ""
+        readings = []
         # The metrics that decide how files are read: those that require masks, if there are any
-        readings = [m.readings(self.protocol, pred_kind) for m in registry.readers(self.metrics)]
+        for metric in registry.readers(self.metrics):
+            readings.append(metric.readings(self.protocol, self.provenance.pred_kind or ""))
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):  # it checks the counts of all images together

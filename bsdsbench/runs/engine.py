@@ -28,10 +28,8 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import attrs
-import numpy as np
 
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning, Problem, Setting, warn
-from bsdsbench.images import without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import empty_truth_error
@@ -381,9 +379,10 @@ def count(
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = Look(pred, gt, protocol)
-        drawn = (without_void(drawing, gt.parts.get("valid")) for drawing in gt.boundaries)
-        # Only boundaries can be missing
-        is_empty = first_metrics[0].gt_kind == "annotators" and not any(map(np.any, drawn))
+        is_empty = first_metrics[0].gt_kind == "annotators"  # only boundaries can be missing
+        valid = gt.parts.get("valid", True)  # False for void pixels
+        for drawing in gt.boundaries:
+            is_empty = is_empty and not drawing.any(where=valid)
         if is_empty and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (is_empty and protocol.empty_gt != "count"):
