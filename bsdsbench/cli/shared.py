@@ -568,6 +568,13 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        print_tables([table for table in tables if not table.aside], sys.stdout)
-        if titles := [table.title for table in tables if table.aside]:
+        shown: list[Table] = []
+        titles = list[str]()  # of the others
+        for table in tables:
+            if table.aside:
+                titles.append(table.title)
+            else:
+                shown.append(table)
+        print_tables(shown, sys.stdout)
+        if titles:
             print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")

@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import partial
 from itertools import product, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -394,7 +395,7 @@ def _list_files(root: Path) -> list[_File]:
     """Return the files of known formats at any depth below `root`; PairingError if none exists."""
     files = []
     for path in find_files(root, FORMATS):
-        folders = [normalize("NFC", show(part)) for part in path.parts[len(root.parts) : -1]]
+        folders = map(partial(normalize, "NFC"), map(show, path.parts[len(root.parts) : -1]))
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
         is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file

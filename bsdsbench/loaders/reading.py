@@ -320,7 +320,7 @@ class ReadOptions:
         n_files = len(images)
         files = f"{n_files} file{'' if n_files == 1 else 's'}"
         if self.kind is Kind.BOUNDARIES and self.truth:
-            n_annotators = [evidence.maps for evidence in images]
+            n_annotators = list(map(attrgetter("maps"), images))
             low, high = min(n_annotators), max(n_annotators)
             number = f"{low}-{high}" if low < high else f"{high}"
             files = f"{number} annotator{'' if high == 1 else 's'} per image"
@@ -375,9 +375,7 @@ class Readings(NamedTuple):
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
             yield from options.problems(images, others)
-        if flags & Values.STRONG:
-            yield from _scale_warnings(records, preds)
-        elif flags & Values.FAINT:  # all are
+        if flags & Values.FAINT and not flags & Values.STRONG:  # all are
             maxima = [evidence.strongest for evidence in preds]
             if any(maxima):  # soft maps; they are 0 for masks, and for soft maps of zeros
                 largest = max(maxima)
@@ -386,6 +384,8 @@ class Readings(NamedTuple):
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
+        elif any(map(attrgetter("strongest"), preds)):  # some are almost 0, or in percent
+            yield from _scale_warnings(records, preds)
         # DARK: darker on the ground truth than elsewhere. LIGHT: not; neither flag: unknown
         dark, n_light = list[str](), 0
         for record, pred in zip(records, preds, strict=True):

@@ -319,6 +319,7 @@ class MetricGroup(NamedTuple):
     metrics: tuple[Metric, ...]
     files: FilesRead  # the content of the files
     readings: Readings  # how values in the files are interpreted
+    void: tuple[float, ...]  # the values of void pixels, also in label maps, which keep them
 
 
 def group_by_reading(
@@ -349,7 +350,8 @@ def group_by_reading(
     for group in groups.values():
         files = group[0].files_read(group[0].options_of(protocol))
         readings = group[0].readings(protocol, pred_kind)
-        metric_groups.append(MetricGroup(tuple(group), files, readings))
+        void = void_labels(group, protocol)
+        metric_groups.append(MetricGroup(tuple(group), files, readings, void))
     return tuple(metric_groups)
 
 
@@ -408,5 +410,6 @@ def void_labels(metrics: Iterable[Metric[Any]], protocol: Protocol) -> tuple[flo
     values = list[float]()
     for metric in metrics:
         if metric.void_option:
-            values += listed_values(getattr(metric.options_of(protocol), metric.void_option))
+            void = getattr(metric.options_of(protocol), metric.void_option)  # one value, or several
+            values += void if isinstance(void, tuple) else listed_values(void)
     return tuple(values)

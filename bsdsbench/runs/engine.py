@@ -373,7 +373,9 @@ def count(
             return Outcome(unchanged=True)
         started = time.perf_counter()
         # One pair for each group of metrics that interpret files in the same way
-        inputs = [item.load(group, protocol, files) for group in plan.metric_groups]
+        inputs = []
+        for group in plan.metric_groups:
+            inputs.append(item.load(group, protocol, files))
         pred, gt = inputs[0]  # all groups have the same kind of ground truth
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
@@ -430,7 +432,10 @@ def _count_metrics(
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     first_evidence = evidence_by_metric[plan.metrics[0]]
-    differing_evidence = {m: e for m, e in evidence_by_metric.items() if e != first_evidence}
+    differing_evidence = {}
+    for name, evidence in evidence_by_metric.items():
+        if evidence != first_evidence:
+            differing_evidence[name] = evidence
     pred, gt = inputs[0]  # of the group of the first metric
     truth = gt.fingerprints(reads_whole_truth)  # hashes: `listed` of boundaries, `whole` of all
     return ImageRecord(

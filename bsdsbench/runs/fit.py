@@ -345,8 +345,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     for same_shape in by_shape.values():
         if len(same_shape) == 1:
             continue
-        preds = np.stack([image.pred for image in same_shape])  # (n, h, w)
-        truths = np.stack([image.truth for image in same_shape])
+        _, preds, truths = map(np.stack, zip(*same_shape, strict=True))  # ids, (n, h, w), (n, h, w)
         # (n, n): correlation, the sum of products, of each map (row) and each ground truth (column)
         fits = np.tensordot(preds, truths, ((1, 2), (1, 2)))
         # Two thumbnails of random pixels correlate by chance, less so if they have more pixels

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from itertools import starmap
 from typing import Any
 
 import attrs
@@ -24,7 +24,7 @@ from bsdsbench.errors import (
     describe_unexpected,
     warn,
 )
-from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.labels import has_specks, lone_label
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
@@ -42,7 +42,7 @@ from bsdsbench.runs.fit import (
 )
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
-from bsdsbench.text import grouped, listed
+from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 # Images that show something are searched among this many: the first slices of a volume may be empty
@@ -54,13 +54,25 @@ _BROAD_EDGES = 0.95
 # Bytes per value -> the largest value of a faint map: bytes 0 and 1, or 8-bit values saved
 # as 16 bit. One may be an image without boundaries. If all are faint, they were saved wrongly.
 _MAX_FAINT = {1: 9, 2: 255}
-# Form of a map -> the largest values of maps that were saved on a smaller scale, white, and that
-# scale. Below 10 and 256, maps are reported as faint once all images are counted
+# White of a map -> the largest values of maps that were saved on a smaller scale, and that scale.
+# Below 10 and 256, maps are reported as faint once all images are counted
 _SMALL_SCALES = {
-    "soft16": (range(256, 4096), 65535, "10 or 12 bit saved as 16?"),  # cameras, instruments
-    "soft8": (range(10, 128), 255, "percent, or votes?"),  # if it is the same in several maps
+    65535: (range(256, 4096), "10 or 12 bit saved as 16?"),  # cameras, instruments
+    255: (range(10, 128), "percent, or votes?"),  # if it is the same in several maps
 }
 _LEAST_VALID = 0.1  # if a smaller share of the annotation counts, the map of void is probably wrong
+# What is wrong with the edges of most maps -> the description in the warning, and the remedy
+_THICK_OR_THIN: dict[str, tuple[str, Fix | tuple[Fix, ...]]] = {
+    "thin": (
+        "have thin edges, which NMS breaks up",
+        ("give the raw maps", Setting("nms", False, "if its NMS was applied already")),
+    ),
+    "areas": (
+        "have filled areas as ground truth, not lines",
+        "--metrics contour scores masks",
+    ),
+    "broad": ("have broad edges, whose precision is low without NMS", Setting("nms")),
+}
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
 
 
@@ -88,7 +100,7 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
     if n_maps == len(gt.boundaries) and n_maps >= _MANY_MAPS:
         problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
         yield "volume", problem, "save a file for each slice"
-    is_apart = np.count_nonzero([m.any() for m in gt.boundaries]) > 1 and look.truth.max() == 1
+    is_apart = sum(map(np.any, gt.boundaries)) > 1 and look.truth.max() == 1
     if is_apart and thickness(look.truth) > _BROAD_EDGES:
         problem = "the areas that annotators mark never overlap: a file for each object?"
         yield "objects", problem, "merge the files of an image"
@@ -154,19 +166,24 @@ def first_look(
     warnings = list[InputWarning]()
     if not protocol.normalise and "normalise" not in unused:  # values count as they are
         warnings += _find_small_scales(looks)
-    examined = list(_examine_until_sound(looks, metrics))
-    for (code, problem, fix), ids in grouped(
-        (symptom, look.pred.image_id) for look, symptoms in examined for symptom in symptoms
-    ).items():
+    thumbnails, ids_of_symptom = list[Thumbnails](), dict[Symptom, list[str]]()
+    for look, symptoms in _examine_until_sound(looks, metrics):
+        thumbnails += [look.areas] if look.areas else []
+        for symptom in symptoms:
+            ids_of_symptom.setdefault(symptom, []).append(look.pred.image_id)
+    for (code, problem, fix), ids in ids_of_symptom.items():
         # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
         if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
             has = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
             warnings.append(kind(has, fix=fix))
-    comparable = [look for look in looks if look.is_comparable]
+    comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
+    for look in looks:
+        if look.is_comparable:
+            comparable.append(look)
+            covered += [look.pred.image_id] if look.is_mostly_boundary else []
+            dark += [look.pred.image_id] if look.has_dark_boundaries else []
     n_checked = len(comparable)
-    covered = [look.pred.image_id for look in comparable if look.is_mostly_boundary]
-    dark = [look.pred.image_id for look in comparable if look.has_dark_boundaries]
     are_covered, are_dark = 2 * len(covered) > n_checked, 2 * len(dark) > n_checked
     is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
     if are_covered and is_matched:
@@ -177,9 +194,7 @@ def first_look(
         # Boundaries cover a small part of an image, unless they are inverted or objects
         fixes = _turn_back(protocol) if are_covered else Setting("invert", not protocol.invert)
         return [*warnings, _warning(DARKER, dark, n_checked, fixes)]
-    thumbnails = [look.areas for look, _ in examined if look.areas]
-    void = registry.void_labels(metrics, protocol)
-    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, void)
+    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, metrics, protocol)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and (protocol.thin or protocol.nms):
         mistakes = _find_thick_or_thin_maps(comparable, protocol.nms)
@@ -211,11 +226,6 @@ class FirstLooks:
     others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
     plain_truths: set[str] = attrs.Factory(set)  # hashes of ground truth that shows nothing
 
-    @cached_property
-    def void(self) -> Sequence[float]:
-        """The values of the ground truth that are not counted."""
-        return registry.void_labels(self.plan.metric_groups[0].metrics, self.plan.protocol)
-
     def add(self, look: Look | None, truth: str, read_again: Callable[[], Look | None]) -> None:
         """Add the next image, and check the images as soon as there are enough.
 
@@ -228,7 +238,7 @@ class FirstLooks:
         self.n_seen += 1
         if self.n_seen > LOOKS and truth and truth not in self.plain_truths:
             look = read_again()
-        if look is not None and _shows_something(look.gt, self.void):
+        if look is not None and _shows_something(look.gt, self.plan.metric_groups[0].void):
             self.shown.append(look)
         elif look is not None:
             self.plain_truths.add(truth)
@@ -283,16 +293,23 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
     Also if those of all maps are between the least and the largest softmax of two probabilities,
     which is a sigmoid: 1 / (1 + e) and e / (1 + e), 0.27 and 0.73.
     """
-    for form, (maxima, white, scale) in _SMALL_SCALES.items():
-        tops = [int(x.pred.soft.max(initial=0)) for x in looks if x.pred.form == form]
-        is_end = form == "soft16" or (len({*tops}) == 1 and (len(tops) > 2 or tops == [100, 100]))
-        if tops and is_end and {*tops} <= {*maxima}:
-            has = f"no value above {max(tops)} of {white} in the checked maps ({scale})"
+    maxima_of_white, n_soft, n_narrow = dict[int, list[int]](), 0, 0
+    for look in looks:
+        if look.pred.kind == "soft" and look.pred.soft.size:
+            low, high = look.pred.soft.min(), look.pred.soft.max()
+            maxima_of_white.setdefault(look.white, []).append(int(high))
+            n_soft += 1
+            # 0.27 is 0.267 in 8 bits
+            n_narrow += bool(0.265 < low / look.white < high / look.white < 0.735)
+    for white, (small, scale) in _SMALL_SCALES.items():
+        maxima = maxima_of_white.get(white, [])
+        # In 8 bits, all have the same one: 100, or that of three or more maps
+        is_end = white > 255 or (len({*maxima}) == 1 and (len(maxima) > 2 or maxima == [100, 100]))
+        if maxima and is_end and {*maxima} <= {*small}:
+            has = f"no value above {max(maxima)} of {white} in the checked maps ({scale})"
             normalise = Setting("normalise", True, "divides each map by its maximum")
             yield InputWarning(has, fix=normalise)
-    softs = [look.pred.soft for look in looks if look.pred.kind == "soft" and look.pred.soft.size]
-    ends = [unit(np.array([soft.min(), soft.max()])) for soft in softs]
-    if ends and all(0.265 < low < high < 0.735 for low, high in ends):  # 8 bit round 0.269 down
+    if 0 < n_soft == n_narrow:
         has = "all values of the checked maps are within 0.27 .. 0.73 (sigmoid or softmax twice?)"
         yield InputWarning(has, fix="evaluate the map before the second")
 
@@ -322,7 +339,10 @@ def _examine_until_sound(
 
 
 def _find_mistaken_files(
-    looks: Sequence[Look], thumbnails: Sequence[Thumbnails], void: Sequence[float]
+    looks: Sequence[Look],
+    thumbnails: Sequence[Thumbnails],
+    metrics: Sequence[Metric[Any]],
+    protocol: Protocol,
 ) -> list[InputWarning]:
     """Find the first of these signs that predictions come from wrong files.
 
@@ -333,23 +353,31 @@ def _find_mistaken_files(
     - More than half of the masks and label maps fit the ground truth of another image.
 
     thumbnails: small copies of predictions and ground truth, with a mask or labels (`find_swaps`).
-    void: values of the ground truth that are not counted.
+    metrics, protocol: those of the run, which tell the values of void pixels.
     """
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
     constant = list[str]()  # ids
     n_same, are_all_empty = 0, True  # `n_same`: how many predictions equal the first
+    has_masks, first_maps = False, ()
     for look in looks:
-        maps, first_maps = _predicted_maps(look), _predicted_maps(looks[0])
+        predicted = look.pred.parts[look.pred.kind]
+        # Or several label maps, such as one for each threshold
+        maps = predicted if isinstance(predicted, tuple) else (predicted,)
+        first_maps = first_maps or maps
         first_value = maps[0].flat[0]
         n_same += len(maps) == len(first_maps) and all(map(_are_equal, maps, first_maps))
-        is_constant = all(_are_equal(a, np.broadcast_to(first_value, a.shape)) for a in maps)
+        is_constant = True
+        for a in maps:
+            is_constant = is_constant and _are_equal(a, np.broadcast_to(first_value, a.shape))
         is_empty = is_constant and not first_value
         are_all_empty &= is_empty
-        if is_constant and not (is_soft and is_empty) and _shows_something(look.gt, void):
-            constant.append(look.pred.image_id)
+        if is_constant and not (is_soft and is_empty):
+            void = registry.void_labels(metrics, protocol)
+            constant += [look.pred.image_id] if _shows_something(look.gt, void) else []
+        has_masks |= "mask" in look.gt.parts
     # If no map or mask of the whole set predicts anything, the end of the run warns of that
     # (`Readings.check_values`), so that a warning here would repeat it
-    is_reported = are_all_empty and (is_soft or any("mask" in look.gt.parts for look in looks))
+    is_reported = are_all_empty and (is_soft or has_masks)
     n_needed = max(2, len(looks) / 2 if is_soft else len(looks))
     if len(constant) >= n_needed and not is_reported:
         description = "have one value everywhere, unlike their ground truth"
@@ -359,12 +387,6 @@ def _find_mistaken_files(
         ids = [look.pred.image_id for look in looks]
         return [_warning("are the same map", ids, len(looks), "save one map per image")]
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
-
-
-def _predicted_maps(look: Look) -> Sequence[Map]:
-    """Return the predicted map, or several label maps, such as one for each threshold."""
-    predicted = look.pred.parts[look.pred.kind]
-    return predicted if isinstance(predicted, tuple) else (predicted,)
 
 
 def _are_equal(a: Map, b: Map) -> bool:
@@ -377,9 +399,12 @@ def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
 
     If maps are flipped, their correlations with other images say nothing.
     """
-    thumbnails = [Thumbnails.of(x.pred.image_id, x.soft, x.truth) for x in looks]
-    flipped = grouped((image.best_orientation(), image.image_id) for image in thumbnails)
-    flipped.pop("", None)  # those that are not flipped
+    thumbnails, flipped = list[Thumbnails](), dict[str, list[str]]()  # orientation -> ids
+    for look in looks:
+        image = Thumbnails.of(look.pred.image_id, look.soft, look.truth)
+        thumbnails.append(image)
+        if orientation := image.best_orientation():  # "" if it is right
+            flipped.setdefault(orientation, []).append(image.image_id)
     warnings = list[InputWarning]()
     for orientation, ids in flipped.items():
         description = f"fit their ground truth only {orientation}"
@@ -391,7 +416,7 @@ def _find_swapped(
     thumbnails: Sequence[Thumbnails], n_checked: int, n_needed: int = 1
 ) -> list[InputWarning]:
     """Warn of maps that fit the ground truth of another image, if there are `n_needed` or more."""
-    swaps = [f"{image_id} looks like {other_id}" for image_id, other_id in find_swaps(thumbnails)]
+    swaps = list(starmap("{} looks like {}".format, find_swaps(thumbnails)))
     if len(swaps) < n_needed:
         return []
     description = "fit the ground truth of another image"
@@ -414,14 +439,10 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
         elif not nms and thickness(look.soft) > _BROAD_EDGES:
             is_area = thickness(look.truth) > _BROAD_EDGES
             ids["areas" if is_area else "broad"].append(look.pred.image_id)
-    applied, contour = Setting("nms", False, "if its NMS was applied already"), "--metrics contour"
-    for key, description, fix in (
-        ("thin", "have thin edges, which NMS breaks up", ("give the raw maps", applied)),
-        ("areas", "have filled areas as ground truth, not lines", f"{contour} scores masks"),
-        ("broad", "have broad edges, whose precision is low without NMS", Setting("nms")),
-    ):
-        if 2 * len(ids[key]) > n_checked:
-            return [_warning(description, ids[key], len(looks), fix)]
+    for key, image_ids in ids.items():
+        if 2 * len(image_ids) > n_checked:
+            description, fix = _THICK_OR_THIN[key]
+            return [_warning(description, image_ids, len(looks), fix)]
     return []
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -221,7 +221,7 @@ def stack_counts(
             raise ShapeError(f"only some images have the counts {', '.join(sorted(unshared))}")
     stack = {}
     for name in images[0]:
-        arrays = [np.asarray(image[name]) for image in images]
+        arrays = list(map(np.asarray, map(itemgetter(name), images)))
         if name in ragged:
             longest = max(len(array) for array in arrays)
             padded = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)

@@ -224,7 +224,7 @@ def format_boundary_tables(
     # Counts recur (all ground-truth pixels are the same at each threshold), so their texts are
     # cached, which takes half the time
     text_of = cache(" {:10g}".format)
-    starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
+    starts = list(map("{:10g}".format, thresholds.tolist()))
     for image_id, counts in zip(ids, matches, strict=True):
         texts = []  # of each of the four counts, at all thresholds
         for numbers in counts.T.tolist():

@@ -25,7 +25,7 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.arguments import F8, Bool, suggest_one_map
 from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem, Setting
-from bsdsbench.images import Map, one_channel, white_above
+from bsdsbench.images import Map, one_channel
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
 
@@ -562,23 +562,27 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     n = len(maps)
     if n < 2:
         return
-    is_first_pixel_0 = True  # in all maps
+    is_first_pixel_0, has_floats = True, False  # in all maps, and in any
     for channel in maps:
         if channel.shape != maps[0].shape or not channel.size:
             return
         is_first_pixel_0 = is_first_pixel_0 and not channel[0, 0]
+        has_floats |= channel.dtype.kind == "f"
     # As in most boundary maps: the sum there, 0, is neither white nor (n - 1) * white
     if is_first_pixel_0:
         return
     white: float = 1
     tolerance = 0.02  # by how much a sum may differ from white
-    if not any(channel.dtype.kind == "f" for channel in maps):
-        white = white_above(max(int(channel.max(initial=0)) for channel in maps))  # 255 for 200
+    if not has_floats:
+        top = int(max(map(np.max, maps)))
+        white = 1 if top <= 1 else 255 if top <= 255 else 65535
         tolerance = n if white > 1 else 0  # each of n maps of 8 or 16 bits is rounded
     # Independent maps often fail at the first pixel or row, which saves summing all pixels
     first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
     for region in (first_pixel, first_row, whole_map):
-        total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
+        total = np.zeros(maps[0][region].shape)
+        for channel in maps:
+            total += channel[region]
         is_white = (np.abs(total - white) <= tolerance).all()
         is_inverted = (np.abs(total - (n - 1) * white) <= tolerance).all()
         if not (is_white or is_inverted):
