@@ -159,8 +159,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
-    if pair := points_of_thousands(table[:, 1], text):
-        whole, cell = pair
+    if doubtful := points_of_thousands(table[:, 1], text):
+        whole, cell = doubtful
         has = f"scores such as {cell} and {whole}: {cell.replace('.', '')}, or {float(cell):g}?"
         fix = "write whole numbers without points", "write three decimals everywhere"
         raise FaultError(f"{has}, {_EXPECTED}", fix=fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,8 +54,15 @@ def with_decimal_points(text: str) -> str:
     return _COMMA_NUMBER.sub(lambda match: match[0].replace(",", "."), text)
 
 
-def points_of_thousands(numbers: F8, text: str) -> tuple[str, str] | None:
-    """Return a whole number and a cell, such as 226 and 1.226, if points may separate thousands.
+class DoubtfulNumbers(NamedTuple):
+    """Numbers of a column in which a point may separate thousands, or be the decimal mark."""
+
+    whole: str  # a number without a point, such as 226
+    with_point: str  # one with a point, such as 1.226
+
+
+def points_of_thousands(numbers: F8, text: str) -> DoubtfulNumbers | None:
+    """Return examples, such as 226 and 1.226, if points may separate thousands, otherwise None.
 
     That is so if all `numbers` of a column of `text` are whole and below 1000, some of three
     digits, or are written with exactly three decimals. Scores that are printed with as many
@@ -67,4 +75,4 @@ def points_of_thousands(numbers: F8, text: str) -> tuple[str, str] | None:
     three_digits = [f"{n:g}" for n in whole if n >= 100 and f"{n:.3f}" not in cells]
     if not three_digits or not all(map(_POINT_THOUSANDS.fullmatch, cells)):
         return None
-    return three_digits[0], next(iter(cells))
+    return DoubtfulNumbers(three_digits[0], next(iter(cells)))
