@@ -110,6 +110,22 @@ def _prepare_process(first_argument: str) -> None:
         # Idle BLAS threads spin on cores that our workers need. Other commands keep the default,
         # since a detector may benefit from the threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep freed arrays for the next ones. Other C libraries are left as they are.
+
+    It would return many to the system, and get their pages again one by one: a sixth of the time of
+    `compare`.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(AttributeError):  # another C library
+            set_option = ctypes.CDLL(None).mallopt
+            set_option(-1, 128 << 20)  # M_TRIM_THRESHOLD: return free memory above 128 MB
+            set_option(-3, 32 << 20)  # M_MMAP_THRESHOLD: arrays above 32 MB are returned at once
 
 
 def _print_problems(problems: Sequence[Problem], write_setting: Callable[[Setting], str]) -> None:
