@@ -224,7 +224,7 @@ class RegionMetric(Metric[None]):
         from bsdsbench.metrics.label_maps import number_pieces
 
         fix = "write a map with a number for each region, such as skimage.measure.label"
-        for labels in gt.segmentations:
+        for labels in gt.parts.get("segmentations", ()):
             if np.unique(labels).size == 2:
                 areas = np.bincount(number_pieces(labels, neighbours=8).ravel())
                 if np.count_nonzero(areas >= max(25, labels.size // 1000)) > 6:
