@@ -31,7 +31,6 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")
         ("region", "regions", "bsds500"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:F.H and AP.H are 0")
 def test_results_of_metrics(metric, kind, protocol, tmp_path):
     run = bb.evaluate_items(stored_numbers.made(kind), protocol, metrics=metric, workers=1)
     run.save(tmp_path / "out")
