@@ -25,7 +25,6 @@ def columns(c):
     return np.stack([c.thresholds, *(getattr(c, name) for name in names)], axis=1)
 
 
-@pytest.mark.filterwarnings("ignore:.* thin edges")  # made ones, with NMS
 def test_the_table_of_an_image(tmp_path):
     out = tmp_path / "out"
     run = counted(*case_of("occlusion").write(tmp_path), metrics="occlusion", out=out)
