@@ -509,12 +509,14 @@ def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
     `top` is the largest value in the set, and `form` the storage format of the map that has it:
-    white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
+    "soft8" (uint8), "soft16" (uint16), "classes" for a stack of boundary maps, or another one, such
+    as "float".
     """
-    # "classes": a stack of boundary maps, 8-bit or float
-    full_scale = {"soft8": 255, "soft16": 65535, "classes": 255 if top >= 1 else 1}.get(form, 1)
+    full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)  # white: 1 in floats
+    if form == "classes" and top >= 1:  # of 8 bits, because no float map that reaches 1 is faint
+        full_scale = 255
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
-    if form != "classes" and full_scale > 1 and top > 1:
+    if form != "classes" and full_scale > 1 and top > 1:  # integers, perhaps numbers of regions
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
     fixes.append("--metrics contour scores masks and class labels")
     scale = f" of {full_scale}" if full_scale > 1 else ""

@@ -54,12 +54,6 @@ _BROAD_EDGES = 0.95
 # Bytes per value -> the largest value of a faint map: bytes 0 and 1, or 8-bit values saved
 # as 16 bit. One may be an image without boundaries. If all are faint, they were saved wrongly.
 _MAX_FAINT = {1: 9, 2: 255}
-# White of a map -> the largest values of maps that were saved on a smaller scale, and that scale.
-# Below 10 and 256, maps are reported as faint once all images are counted
-_SMALL_SCALES = {
-    65535: (range(256, 4096), "10 or 12 bit saved as 16?"),  # cameras, instruments
-    255: (range(10, 128), "percent, or votes?"),  # if it is the same in several maps
-}
 _LEAST_VALID = 0.1  # if a smaller share of the annotation counts, the map of void is probably wrong
 # What is wrong with the edges of most maps -> the description in the warning, and the remedy
 _THICK_OR_THIN: dict[str, tuple[str, Fix | tuple[Fix, ...]]] = {
@@ -288,27 +282,36 @@ def describe_bug(error: Exception, plan: Plan) -> str:
 
 
 def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
-    """Yield a warning if all maps of a form use a small part of its values (_SMALL_SCALES).
+    """Yield a warning if the soft maps of the first images seem to be on a smaller scale.
 
-    Also if those of all maps are between the least and the largest softmax of two probabilities,
-    which is a sigmoid: 1 / (1 + e) and e / (1 + e), 0.27 and 0.73.
+    - 16 bits: all maps end between 256 and 4095, as pictures of 10 or 12 bits do
+    - 8 bits: all maps end at the same value from 10 to 127, as percentages or numbers of votes do
+    - all values are within 0.27 .. 0.73: a softmax of two probabilities, which are already those of
+      a first softmax or sigmoid, gives 1 / (1 + e) to e / (1 + e)
+
+    Maps that end at a smaller integer are reported once all images are counted (`_is_faint`).
     """
-    maxima_of_white, n_soft, n_narrow = dict[int, list[int]](), 0, 0
+    maxima_of_white = dict[int, list[int]]()  # white of the dtype -> the largest value of each map
+    n_soft = n_narrow = 0
     for look in looks:
         if look.pred.kind == "soft" and look.pred.soft.size:
             low, high = look.pred.soft.min(), look.pred.soft.max()
             maxima_of_white.setdefault(look.white, []).append(int(high))
             n_soft += 1
-            # 0.27 is 0.267 in 8 bits
+            # A little wider, because 8 bits round the ends to 0.267 and 0.733
             n_narrow += bool(0.265 < low / look.white < high / look.white < 0.735)
-    for white, (small, scale) in _SMALL_SCALES.items():
-        maxima = maxima_of_white.get(white, [])
-        # In 8 bits, all have the same one: 100, or that of three or more maps
-        is_end = white > 255 or (len({*maxima}) == 1 and (len(maxima) > 2 or maxima == [100, 100]))
-        if maxima and is_end and {*maxima} <= {*small}:
-            has = f"no value above {max(maxima)} of {white} in the checked maps ({scale})"
-            normalise = Setting("normalise", True, "divides each map by its maximum")
-            yield InputWarning(has, fix=normalise)
+    for white, maxima in maxima_of_white.items():
+        least, largest = min(maxima), max(maxima)
+        # Two maps may end at the same value by chance, but hardly at 100
+        is_same_end = least == largest and (len(maxima) > 2 or maxima == [100, 100])
+        if white == 65535 and least >= 256 and largest <= 4095:
+            scale = "10 or 12 bit saved as 16?"  # from cameras and instruments
+        elif white == 255 and 10 <= largest <= 127 and is_same_end:
+            scale = "percent, or votes?"
+        else:
+            continue
+        has = f"no value above {largest} of {white} in the checked maps ({scale})"
+        yield InputWarning(has, fix=Setting("normalise", True, "divides each map by its maximum"))
     if 0 < n_soft == n_narrow:
         has = "all values of the checked maps are within 0.27 .. 0.73 (sigmoid or softmax twice?)"
         yield InputWarning(has, fix="evaluate the map before the second")
