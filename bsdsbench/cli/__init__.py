@@ -147,11 +147,12 @@ def _print_problems(problems: Sequence[Problem], write_setting: Callable[[Settin
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
-    """Make Python print each InputWarning as a one-line message.
+    """Make Python print each InputWarning as a one-line message, and equal messages only once.
 
     write_setting: formats a setting that a warning suggests as a command-line flag.
     """
     default_show = warnings.showwarning
+    printed = set[str]()  # messages: those on the images of all runs would come once per run
 
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
@@ -161,7 +162,10 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
         `place` is where in the code the warning was raised, and `target` the file to write to.
         """
         if isinstance(message, InputWarning):  # of this package
-            say(f"warning: {message.problem.line(write_setting)}")
+            line = message.problem.line(write_setting)
+            if line not in printed:
+                say(f"warning: {line}")
+            printed.add(line)
         else:
             default_show(message, category, *place, **target)
 

@@ -385,9 +385,8 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         def on_broken_pipe(self) -> None:  # called in `except BrokenPipeError`
             raise  # this error again, where rich would exit with status 1
 
-    shown_tables = list(
-        map(attrgetter("for_people"), tables)
-    )  # without columns that have no values
+    # Without columns that have no values
+    shown_tables = list(map(attrgetter("for_people"), tables))
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = TableConsole(file=file, **settings)
     if not width:
