@@ -181,7 +181,7 @@ def _metrics_with(score: object) -> list[str]:
     if not isinstance(score, str) or score in names():
         return []
     is_score = re.compile(rf"{re.escape(score)}(_mean|\W.*)?", re.IGNORECASE).fullmatch
-    return [m for m in BUILT_IN if any(is_score(column.key) for column in get(m).columns)]
+    return [m for m in BUILT_IN if any(c.score and is_score(c.key) for c in get(m).columns)]
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:

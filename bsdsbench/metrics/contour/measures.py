@@ -17,7 +17,7 @@ from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.protocol.fields import listed_values
+from bsdsbench.protocol.fields import is_number, listed_values, plain
 from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantile, ratio
 
 
@@ -322,8 +322,8 @@ def measure(
         raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
     if classes is not None:
         classes = int(given_number(classes, "classes", 1, math.inf, whole=True))
-    ignored = () if ignore is None else listed_values(ignore)  # as a tuple
-    if not all(isinstance(value, int | np.integer) for value in ignored):
+    ignored = () if ignore is None else listed_values(plain(ignore))  # as a tuple
+    if not all(is_number(value) and value % 1 == 0 for value in ignored):
         raise DataError(f"ignore: {ignore!r}, expected whole numbers")
     # Both maps with labels from 0, without void pixels; their outlines are computed when needed
     compared = Compared(as_pair(pred, gt, classes, ignored), spacing)

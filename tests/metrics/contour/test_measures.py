@@ -176,8 +176,13 @@ def test_names_and_sizes_out_of_range_are_refused():
         refused(r"^spacing \(", measure, "hd", mask, mask, spacing=spacing)
     refused("spacing 2: expected two steps", measure, "hd", mask, mask, spacing=2)
     refused("0.95, expected a percentile: 95", contour.hausdorff_percent, mask, mask, 0.95)
-    for wrong in ({"ignore": "255"}, {"ignore": 0.5}, {"classes": "2"}, {"classes": ["a", "b"]}):
-        refused(r": .*, expected .*whole number", measure, "iou", mask, mask, **wrong)
+    for ignore in ("255", 0.5, np.nan):
+        refused("ignore: .*, expected whole numbers", measure, "iou", mask, mask, ignore=ignore)
+    for classes in ("2", ["a", "b"]):
+        refused("classes: .*, expected a whole number", measure, "iou", mask, mask, classes=classes)
+    void = np.where(mask, mask, 255)
+    for sound in (255, 255.0, (255.0,), np.uint8(255), np.array([255]), [np.float32(255)]):
+        assert measure("iou", mask, void, ignore=sound) == 1
     for wrong in ({"davis_bounds": (0.75,)}, {"boundary_sizes": (0.02, 0.5)}, {"bf_theta": 0.75}):
         refused("up to 0.1", contour.ContourOptions, **wrong)
 
