@@ -98,9 +98,11 @@ def _infer_reading(labels: NDArray[Any], scores: NDArray[Any]) -> LabelReading:
     others = values[~np.isin(values, (0, 1))]
     if values.size == 2:
         fixes.append(Setting("reading", "larger", "for the larger of two as positive"))
-    if values.size > 2 and np.isin(scores, (0, 1)).all():
+    is_graded = bool((values != np.rint(values)).any())
+    # Three whole numbers may be two classes and void, beside decisions in place of scores
+    if (is_graded or values.size > 3) and values.size > 2 and np.isin(scores, (0, 1)).all():
         fixes.append("exchange labels and scores")
-    elif (values != np.rint(values)).any():
+    elif is_graded:
         fixes.append("write 1 for shares above one half, else 0")
     elif (values == 0).any():
         fixes.append(Setting("reading", "binary", "for all but 0 as positive"))
