@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from numbers import Integral
@@ -68,7 +68,9 @@ PATH_CHECK = _Check(
     "a path",
 )
 NAMES_CHECK = _Check(  # a mapping or a set has no order by which labels get their names
-    lambda value: isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set),
+    lambda value: (
+        isinstance(value, Iterable) and not isinstance(value, str | Mapping | set | frozenset)
+    ),
     "names in a list, in the order of their labels",
 )
 _SHARD = _Check(

@@ -296,8 +296,8 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
         ids = [numbered_id(n_seen + k) for k in range(len(preds))]
     for label, values in (("ground truths", gts), ("image ids", ids)):
         # A text, or an array without axes, has no item for each prediction, and a set no order
-        is_single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
-        if is_single or not hasattr(values, "__getitem__") or len(values) != len(preds):
+        is_unfit = isinstance(values, str | set | frozenset) or getattr(values, "ndim", 1) == 0
+        if is_unfit or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
                 f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"

@@ -196,6 +196,9 @@ def test_a_batch_with_a_fault_adds_nothing():
     with pytest.raises(bb.ShapeError, match=r"ground truths: .*, expected 2"):
         ev.update([soft, soft], [[gt]])
     refused("image ids: of type set", ev.update, [soft, soft], [[gt], [gt]], image_id={"a", "b"})
+    ev.update([soft, soft], [[gt], [gt]], image_id={"d": 1, "c": 0}.keys())  # which has an order
+    unsized = type("Lazy", (), {"__getitem__": [[gt], [gt]].__getitem__})()  # without a length
+    refused("ground truths: of type Lazy", ev.update, [soft, soft], unsized)
     refused("b: .*values 2, 3.*gt_kind=", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
 
