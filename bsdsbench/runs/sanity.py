@@ -312,7 +312,7 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
             continue
         has = f"no value above {largest} of {white} in the checked maps ({scale})"
         yield InputWarning(has, fix=Setting("normalise", True, "divides each map by its maximum"))
-    if 0 < n_soft == n_narrow:
+    if 1 < n_soft == n_narrow:  # one map may be so
         has = "all values of the checked maps are within 0.27 .. 0.73 (sigmoid or softmax twice?)"
         yield InputWarning(has, fix="evaluate the map before the second")
 

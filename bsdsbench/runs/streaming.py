@@ -280,14 +280,14 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if not is_batch:  # a map, or a Prediction
         single_id = numbered_id(n_seen) if image_id is None else named_id(image_id)
         return [(single_id, pred, gts)]
-    is_single = getattr(gts, "ndim", 0) == 2  # beside (C, H, W) scores
-    if pred_axes == 3 and (is_single or pred.shape[2] <= 4 < min(pred.shape[:2])):
+    gt_axes = getattr(gts, "ndim", 0)  # 2: a map beside (C, H, W) scores; 0: a list
+    if pred_axes == 3 and (gt_axes == 2 or (gt_axes and pred.shape[2] <= 4 < min(pred.shape[:2]))):
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)}, expected (H, W), or (B, H, W) of a batch with "
             "as many ground truths",
             fix=suggest_one_map(tuple(pred.shape)),
         )
-    if pred_axes == 3 and getattr(gts, "ndim", 0) == 3:  # raises if they sum to one everywhere
+    if pred_axes == 3 and gt_axes == 3:  # raises if they sum to one everywhere
         channels = list(given_array(gts, "ground truths"))
         refuse_channels(channels, "ground truths: ", "(B, H, W), a map of each image")
     preds = list(pred)
