@@ -16,7 +16,7 @@ from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import is_suppressed
 from bsdsbench.runs.keywords import StrPath
-from bsdsbench.runs.sanity import LOOKS
+from bsdsbench.runs.sanity import LOOKS, warning_of_maps
 from bsdsbench.text import listed, show
 from bsdsbench.transforms.maps import prepare
 
@@ -80,8 +80,7 @@ def nms_files(
         (bright, "are bright, also off their edges", Setting("invert", not protocol.invert)),
     ):
         if 2 * len(image_ids) > n_checked:
-            line = f"{len(image_ids)} of {n_checked} checked maps {has} [{listed(image_ids, 3)}]"
-            warn(InputWarning(line, fix=fix))
+            warn(warning_of_maps(has, image_ids, n_checked, fix))
     if errors:
         raise DataError.collect(errors)
     return len(ids)

@@ -133,7 +133,7 @@ def _turn_back(protocol: Protocol) -> tuple[Fix, ...]:
     return maps, Setting("gt_invert", not protocol.gt_invert, "if the truth is")
 
 
-def _warning(
+def warning_of_maps(
     description: str, ids: Sequence[str], n_checked: int, fix: Fix | Sequence[Fix] = ()
 ) -> InputWarning:
     """Return the warning "N of M checked maps DESCRIPTION [IDS]"."""
@@ -183,11 +183,11 @@ def first_look(
     if are_covered and is_matched:
         description = "have ground truth in which most pixels are boundary (dark lines on white?)"
         fix = Setting("gt_invert", not protocol.gt_invert)
-        return [*warnings, _warning(description, covered, n_checked, fix)]
+        return [*warnings, warning_of_maps(description, covered, n_checked, fix)]
     if are_dark:
         # Boundaries cover a small part of an image, unless they are inverted or objects
         fixes = _turn_back(protocol) if are_covered else Setting("invert", not protocol.invert)
-        return [*warnings, _warning(DARKER, dark, n_checked, fixes)]
+        return [*warnings, warning_of_maps(DARKER, dark, n_checked, fixes)]
     mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, metrics, protocol)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and (protocol.thin or protocol.nms):
@@ -384,11 +384,11 @@ def _find_mistaken_files(
     n_needed = max(2, len(looks) / 2 if is_soft else len(looks))
     if len(constant) >= n_needed and not is_reported:
         description = "have one value everywhere, unlike their ground truth"
-        return [_warning(description, constant, len(looks), "predict again")]
+        return [warning_of_maps(description, constant, len(looks), "predict again")]
     are_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
     if are_same and len({look.gt.fingerprint for look in looks}) > 1:
         ids = [look.pred.image_id for look in looks]
-        return [_warning("are the same map", ids, len(looks), "save one map per image")]
+        return [warning_of_maps("are the same map", ids, len(looks), "save one map per image")]
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
 
 
@@ -411,7 +411,7 @@ def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
     warnings = list[InputWarning]()
     for orientation, ids in flipped.items():
         description = f"fit their ground truth only {orientation}"
-        warnings.append(_warning(description, ids, len(looks)))
+        warnings.append(warning_of_maps(description, ids, len(looks)))
     return warnings or _find_swapped(thumbnails, len(looks))
 
 
@@ -423,7 +423,7 @@ def _find_swapped(
     if len(swaps) < n_needed:
         return []
     description = "fit the ground truth of another image"
-    return [_warning(description, swaps, n_checked, "check the names of the files")]
+    return [warning_of_maps(description, swaps, n_checked, "check the names of the files")]
 
 
 def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarning]:
@@ -445,7 +445,7 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
     for key, image_ids in ids.items():
         if 2 * len(image_ids) > n_checked:
             description, fix = _THICK_OR_THIN[key]
-            return [_warning(description, image_ids, len(looks), fix)]
+            return [warning_of_maps(description, image_ids, len(looks), fix)]
     return []
 
 
