@@ -562,14 +562,6 @@ def is_binary(values: Map) -> bool:
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
-def white_above(top: float) -> int:
-    """Return the smallest of 1, 255 and 65535 that is at least `top`, or 0 if none is."""
-    for white in (1, 255, 65535):
-        if top <= white:
-            return white
-    return 0
-
-
 def labels_to_integers(values: Map, what: str) -> Map:
     """Convert a label map, which may be stored as floats, to integers.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter, or_
 from pathlib import Path
 from typing import Any
@@ -178,8 +178,9 @@ def _choose_variable(arrays: dict[str, object]) -> object:
         layers = maps[name] if isinstance(maps[name], list) else [maps[name]]
         if all(map(pictures.is_numeric, layers)):
             known.append(name)
-    if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
-        return maps[known[0]]
+    same = list(map(maps.__getitem__, known))  # expected to be equal
+    if same and all(map(partial(np.array_equal, same[0]), same[1:])):
+        return same[0]
     variables = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
     expected = f"one of {listed(known)}" if known else "ucm2, segs, pred or one 2-D numeric array"
     raise FaultError(f"has {variables}, expected {expected}")

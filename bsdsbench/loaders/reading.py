@@ -21,8 +21,8 @@ from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool, advice_on_range
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
-from bsdsbench.images import Map, describe_values, is_binary, white_above, without_void
-from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise
+from bsdsbench.images import Map, describe_values, is_binary, without_void
+from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise, white_above
 from bsdsbench.loaders.labels import (
     VOID_EVIDENCE,
     WHITE_FOR_CLASSES,

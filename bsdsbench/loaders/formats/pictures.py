@@ -551,6 +551,14 @@ def refuse_last_axis(array: Map, noun: str = "annotators", limit: float = math.i
         raise FaultError(fault, fix=f"np.moveaxis(array, {axis}, 0)")
 
 
+def white_above(top: float) -> int:
+    """Return the smallest of 1, 255 and 65535 that is at least `top`, or 0 if none is."""
+    for white in (1, 255, 65535):
+        if top <= white:
+            return white
+    return 0
+
+
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     """Raise DataError if (H, W) maps look like class channels instead of independent maps.
 
@@ -574,12 +582,10 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     white: float = 1
     tolerance = 0.02  # by how much a sum may differ from white
     if not has_floats:
-        top = int(max(map(np.max, maps)))
-        white = 1 if top <= 1 else 255 if top <= 255 else 65535
+        white = white_above(max(map(np.max, maps)))  # 255 for 200
         tolerance = n if white > 1 else 0  # each of n maps of 8 or 16 bits is rounded
     # Independent maps often fail at the first pixel or row, which saves summing all pixels
-    first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
-    for region in (first_pixel, first_row, whole_map):
+    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
         total = np.zeros(maps[0][region].shape)
         for channel in maps:
             total += channel[region]
