@@ -277,16 +277,18 @@ def equal_counts_notes(runs: Sequence[Evaluation]) -> list[str]:
     groups: list[list[Evaluation]] = []  # runs with equal counts
     for run in runs:
         for group in groups:
-            first = group[0]
-            pairs = zip(first.records, run.records, strict=False)  # of records of the same image
-            if (
-                run.records
-                and (first.image_ids, first.metrics) == (run.image_ids, run.metrics)
-                and all(x.counts[m].equals(y.counts[m]) for x, y in pairs for m in run.metrics)
-            ):
+            if _have_equal_counts(group[0], run):
                 group.append(run)
                 break
         else:
             groups.append([run])
     equal = [listed([run.name for run in group]) for group in groups if len(group) > 1]
     return [f"{names}: {EQUAL_COUNTS}" for names in equal]
+
+
+def _have_equal_counts(a: Evaluation, b: Evaluation) -> bool:
+    """Return True if two runs have the same images with equal counts of the same metrics."""
+    if not a.records or a.image_ids != b.image_ids or a.metrics != b.metrics:
+        return False
+    pairs = zip(a.records, b.records, strict=True)
+    return all(x.counts[name].equals(y.counts[name]) for x, y in pairs for name in a.metrics)

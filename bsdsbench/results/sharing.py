@@ -41,6 +41,15 @@ _MARK = b"bsdsbench:"  # precedes the hash in the comment at the end of the arch
 _PRIVATE_PATHS = ("pred", "gt", "photos", "valid", "split")  # these are not published
 
 
+def _difference_axes(n_axes: int) -> range:
+    """Return the axes along which counts are stored as differences.
+
+    They are the thresholds, axis 1 of (N, T), or the tolerances and thresholds, all axes except the
+    first and the last of (N, ..., T, 4).
+    """
+    return range(1, max(2, n_axes - 1))
+
+
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts of N images as B byte planes (B, N, ...), which compress well.
 
@@ -51,7 +60,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     byte first.
     """
     differences = counts
-    for axis in range(1, max(2, counts.ndim - 1)):
+    for axis in _difference_axes(counts.ndim):
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
     n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
@@ -70,7 +79,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
     # Odd values encode negative differences, and even values the others
     counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
-    for axis in range(1, max(2, counts.ndim - 1)):
+    for axis in _difference_axes(counts.ndim):
         counts = counts.cumsum(axis=axis)
     return counts
 

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,13 +128,13 @@ def region_counts(
     # Tables of the overlaps of predicted and annotated regions. There are two at each threshold, as
     # the official program and the program SEISM divide a contour map into regions differently
     last_official = last_seism = None  # the tables at the threshold before
-    for official, seism in _tables_at_thresholds(pred, annotators, proto):
+    for tables in _tables_at_thresholds(pred, annotators, proto):
         # If no regions have merged since then, the table is the same object: the values still hold
-        if official is not last_official:
-            measures |= _measure_official(official)
-        if seism is not last_seism:
-            measures |= _measure_seism(seism)
-        last_official, last_seism = official, seism
+        if tables.official is not last_official:
+            measures |= _measure_official(tables.official)
+        if tables.seism is not last_seism:
+            measures |= _measure_seism(tables.seism)
+        last_official, last_seism = tables.official, tables.seism
         for name, value in measures.items():
             curves.setdefault(name, []).append(value)
     # "best_gt" (G,) is the best IoU of each annotated region at a threshold: take the best of all
@@ -146,9 +146,16 @@ def region_counts(
     return Counts(thresholds=thresholds, n_pixels=n_pixels, best_covered_gt=covered, **curves)
 
 
+class _TablePair(NamedTuple):
+    """Overlaps of predicted and annotated regions at one threshold, for two region definitions."""
+
+    official: OverlapTable  # its rows are regions as the official program defines them
+    seism: OverlapTable  # its rows are regions as the program SEISM defines them
+
+
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
-) -> Iterator[tuple[OverlapTable, OverlapTable]]:
+) -> Iterator[_TablePair]:
     """Yield the overlaps of predicted and annotated regions at each threshold, in ascending order.
 
     `pred` is one of three kinds of prediction. Given label maps ("segs") count as one threshold
@@ -156,9 +163,8 @@ def _tables_at_thresholds(
     each threshold of the protocol. Raises DataError for a soft map that is not all zeros if
     `protocol.regions_from_soft` is False.
 
-    There are two tables at each threshold: of the regions of the official program, and of those of
-    SEISM, the program of Pont-Tuset and Marques. Only the regions of a "ucm2" differ between them;
-    otherwise both are the same table.
+    There are two tables at each threshold. Only the regions of a "ucm2" differ between the official
+    program and SEISM, the program of Pont-Tuset and Marques; otherwise both are the same table.
     """
     if pred.kind == "ucm2":
         yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -182,7 +188,7 @@ def _tables_at_thresholds(
         maps = (_close_regions(soft, threshold) for threshold in protocol.thresholds)
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
-        yield table, table
+        yield _TablePair(official=table, seism=table)
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
@@ -229,9 +235,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
         yield table
 
 
-def _tables_of_ucm(
-    ucm2: F8, gts: Annotators, thresholds: F8
-) -> Iterator[tuple[OverlapTable, OverlapTable]]:
+def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
     A table has the common pixels of each region of the map (row) and each annotated region
@@ -255,10 +259,10 @@ def _tables_of_ucm(
     # The index replaces the strength of contours from here on: only the order of joins matters
     official_tables = _tables_of_levels(official_levels, gts, thresholds.size)
     if np.array_equal(official_levels, seism_levels):
-        yield from ((table, table) for table in official_tables)
+        yield from (_TablePair(table, table) for table in official_tables)
     else:
         seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
-        yield from zip(official_tables, seism_tables, strict=True)
+        yield from map(_TablePair, official_tables, seism_tables)
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
