@@ -61,7 +61,8 @@ class WeightedRun:
             else:
                 stack = dict(run.stack(metric.name))  # the same arrays, which the run has kept
             # The arrays of matches at the first tolerance, and at further ones if there are any
-            for name in {"matches", OTHER_MATCHES} & stack.keys() if more_pairs else ():
+            increased = {"matches", OTHER_MATCHES} & stack.keys() if more_pairs else set[str]()
+            for name in increased:
                 # (..., 4), one row per map: matched and all annotated, matched and all predicted
                 # pixels. A pair consists of an unmatched pixel of the one and of the other
                 stack[name] = matches = stack[name].copy()

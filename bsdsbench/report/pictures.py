@@ -237,6 +237,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
     planes.append(steps.classes)
     packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
+    n_of_class = np.bincount(steps.classes, minlength=1 + max(ERROR_CODES.values()))
     # The counts at every step: four lists with one number per step
     matched_gt, total_gt, matched_pred, total_pred = steps.matches.T.tolist()
     optional: dict[str, object] = {}
@@ -257,6 +258,6 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         "beta2": steps.beta2,
         "best": 0 if steps.parts else steps.best,  # the step shown first; 0 is all parts together
         # True if errors are divided into classes, such as duplicates
-        "classes": any(np.bincount(steps.classes, minlength=11)[[*ERROR_CODES.values()]]),
+        "classes": any(n_of_class[[*ERROR_CODES.values()]]),
         "areas": steps.areas,  # False if only lines are drawn, over which the photo stays visible
     }
