@@ -93,29 +93,23 @@ def test_a_lone_255_beside_objects_from_1_may_be_a_void(metric, numbers, ignore,
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
 
 
-@pytest.mark.parametrize("metric", OPTIONS)
-@pytest.mark.parametrize(
-    ("numbers", "is_said"),
-    [((7, 23, 26001), True), ((7, 26, 24000), True), ((24000, 26001, 26002), False),
-     ((7, 500, 26001), False), ((7, 8, 1001), False), ((7, 8, 9), False)],
-)  # fmt: skip
-def test_classes_beside_instances_of_cityscapes_are_said(metric, numbers, is_said, recwarn):
-    gt = np.repeat(np.int32([0, *numbers]), 6).reshape(4, 6)
-    scores(metric, gt, gt)
-    words = "numbers below 1000 are classes without instances (Cityscapes), but count as objects"
-    assert [words in str(w.message) for w in recwarn] == [True] * is_said
+CITYSCAPES = "numbers below 1000 are classes without instances (Cityscapes), but count as objects"
+KITTI = "multiples of 256 may be classes without instances (KITTI), but count as objects"
 
 
 @pytest.mark.parametrize("metric", OPTIONS)
 @pytest.mark.parametrize(
-    ("numbers", "is_said"),
-    [((1792, 2816, 6657), True), ((1792, 6657, 6658), False), ((1, 512, 6656), False),
-     ((256, 400, 512), False), ((256, 512, 768), False)],
+    ("words", "numbers", "is_said"),
+    [(CITYSCAPES, (7, 23, 26001), True), (CITYSCAPES, (7, 26, 24000), True),
+     (CITYSCAPES, (24000, 26001, 26002), False), (CITYSCAPES, (7, 500, 26001), False),
+     (CITYSCAPES, (7, 8, 1001), False), (CITYSCAPES, (7, 8, 9), False),
+     (KITTI, (1792, 2816, 6657), True), (KITTI, (1792, 6657, 6658), False),
+     (KITTI, (1, 512, 6656), False), (KITTI, (256, 400, 512), False),
+     (KITTI, (256, 512, 768), False)],
 )  # fmt: skip
-def test_classes_beside_instances_of_kitti_are_said(metric, numbers, is_said, recwarn):
+def test_classes_beside_instances_are_said(metric, words, numbers, is_said, recwarn):
     gt = np.repeat(np.int32([0, *numbers]), 6).reshape(4, 6)
     scores(metric, gt, gt)
-    words = "multiples of 256 may be classes without instances (KITTI), but count as objects"
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
 
 
