@@ -29,7 +29,8 @@ from bsdsbench.arguments import kind_of_value
 from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_maps
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
-from bsdsbench.loaders.formats.photos import find_photos, read_photo
+from bsdsbench.loaders.formats.photos import IMAGE_SUFFIXES, find_photos, read_photo
+from bsdsbench.loaders.formats.pictures import find_files, id_of
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.split_files import read_split
 from bsdsbench.metrics import registry
@@ -232,7 +233,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
     If `split_file` is given, only the photos that it lists are returned. Raises DataError if one of
     them is missing, or if there are no photos.
     """
-    wanted_ids = None if split_file is None else read_split(split_file)
+    known = set(map(id_of, find_files(images, IMAGE_SUFFIXES)))
+    wanted_ids = None if split_file is None else read_split(split_file, known)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
     if missing_ids := [image_id for image_id in wanted_ids or () if image_id not in photos]:
         has = f"no picture for: {listed(missing_ids)}"

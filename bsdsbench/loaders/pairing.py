@@ -301,7 +301,7 @@ def group_files(
     lines: Collection[str] | None = None  # of the split
     wanted: set[str] | None = None  # the image ids that they list
     if isinstance(split, str | os.PathLike):  # a file of ids or file names
-        names = {file.parts[-1] for file in (*pred_files, *gt_files)}
+        names = {name for file in (*pred_files, *gt_files) for name in file.parts}
         lines = split_lines(split, names)
         wanted = set(map(id_of, lines))
     elif split is not None:

@@ -19,12 +19,12 @@ _HEADERS = ("id", "image", "image_id", "name", "image_name", "file", "filename",
 _MARKS = "\"',; \t\x1a"  # around an id: quotes, separators, and the last character of DOS files
 
 
-def read_split(path: PathLike) -> list[str]:
+def read_split(path: PathLike, known: Collection[str] = ()) -> list[str]:
     """Return the image ids that a split file lists, in the order of the file and without repeats.
 
-    `split_lines` describes the file and the errors.
+    `split_lines` describes the file, the `known` ids and the errors.
     """
-    return list(dict.fromkeys(map(id_of, split_lines(path))))
+    return list(dict.fromkeys(map(id_of, split_lines(path, known))))
 
 
 def split_lines(path: PathLike, known: Collection[str] = ()) -> list[str]:

@@ -88,7 +88,7 @@ def given_distance(value: object, what: str, shape: tuple[int, ...]) -> float:
     Gives an InputWarning if it is so small that it may be a fraction of the diagonal.
     """
     distance = given_number(value, what, 0, MAX_PX)
-    if 0 < distance < _FRACTION:
+    if 0.001 <= distance < _FRACTION:  # less is meant as equal pixels
         fix = f"{distance * math.hypot(*shape):.3g}, if it is a fraction of the diagonal"
         warn(InputWarning(f"{what} {distance:g}: only equal pixels match", fix=fix))
     return distance

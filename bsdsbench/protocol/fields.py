@@ -133,10 +133,10 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 def plain(value: Any) -> Any:
     """Convert arrays, tensors and numbers of NumPy, also in a list or tuple, to values of Python.
 
-    Arrays become lists. All other values are returned unchanged.
+    Arrays become lists, ranges and named tuples plain tuples. All other values are unchanged.
     """
-    if isinstance(value, list | tuple):
-        return type(value)(map(plain, value))
+    if isinstance(value, list | tuple | range):
+        return (list if isinstance(value, list) else tuple)(map(plain, value))
     return value.tolist() if hasattr(value, "tolist") else value
 
 

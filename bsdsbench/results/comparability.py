@@ -103,7 +103,7 @@ def _differing_settings(a: Evaluation, b: Evaluation, names: Sequence[str]) -> I
     """
     numbers = sorted(len(run.protocol.thresholds) for run in (a, b))
     ignored = OWN_OF_REFERENCES if a.reference or b.reference else set[str]()
-    if 2 * numbers[0] < numbers[1]:  # so few that scores are lower, whatever the parameter is
+    if 4 * numbers[0] < numbers[1]:  # so few that scores are lower, whatever the parameter is
         ignored = ignored - {"thresholds"}
     unused_a, unused_b = (registry.unused_settings(names, run.protocol) for run in (a, b))
     # `differences` gives the severity IGNORED to the settings that are `unused` in a signature

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 _SAME_F = 0.02  # the F of ODS, and the AP, in two official tables of one run differ by less
-_SAME_COVERING = 0.002  # ODS of regions, which is the best of the curve, to the digits printed
+_SAME_COVERING = 0.006  # ODS of regions, which is the best of the curve; either of two decimals
 # An official table, its column with an ODS, the table and column of the curve, and the best of it
 _REGION_ODS = (
     ("eval_cover.txt", 1, "eval_cover_th.txt", 1, np.max),

@@ -32,6 +32,9 @@ _FIT_OF_NOISE = 18.0
 # A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
 # least this many times that of the unflipped map with the ground truth of its own image
 CLEARLY_BETTER = 2.0
+# Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
+# thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
+BROAD_EDGES = 0.95
 # Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
 FLIPS = (
     ("mirrored left to right", True, 3),
@@ -363,6 +366,7 @@ def is_suppressed(soft: F8) -> bool:
 
     That is, if most of the strongest quarter of the positive pixels have three zeros or more among
     their eight neighbours. After NMS, 0.57 to 1 of them have, in raw maps none, however narrow.
+    Binary lines of two pixels have them too, but are broad edges, which NMS may thin.
     """
     values = soft[soft > 0]
     if not values.size:
@@ -370,7 +374,8 @@ def is_suppressed(soft: F8) -> bool:
     zeros = np.pad(soft == 0, 1).astype(np.int8)
     rows = zeros[:-2] + zeros[1:-1] + zeros[2:]
     n_zeros = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]  # in the 3 x 3 pixels around each
-    return bool(np.mean(n_zeros[soft >= np.quantile(values, 0.75)] >= 3) > 0.5)
+    has_zeros = np.mean(n_zeros[soft >= np.quantile(values, 0.75)] >= 3) > 0.5
+    return bool(has_zeros) and thickness(soft) <= BROAD_EDGES
 
 
 def thickness(soft: F8) -> float:

@@ -32,6 +32,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
+    BROAD_EDGES,
     CLEARLY_BETTER,
     Look,
     Thumbnails,
@@ -48,9 +49,6 @@ LOOKS = 4  # number of images to check: the first by name, because neighbours ar
 # Images that show something are searched among this many: the first slices of a volume may be empty
 _MOST_SEARCHED = 100
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
-# Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
-# thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
-_BROAD_EDGES = 0.95
 # Bytes per value -> the largest value of a faint map: bytes 0 and 1, or 8-bit values saved
 # as 16 bit. One may be an image without boundaries. If all are faint, they were saved wrongly.
 _MAX_FAINT = {1: 9, 2: 255}
@@ -95,7 +93,8 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
         problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
         yield "volume", problem, "save a file for each slice"
     is_apart = sum(map(np.any, gt.boundaries)) > 1 and look.truth.max() == 1
-    if is_apart and thickness(look.truth) > _BROAD_EDGES:
+    # In every fourth row and column, lines are thin, also those drawn with a broad pen
+    if is_apart and thickness(look.truth[::4, ::4]) > BROAD_EDGES:
         problem = "the areas that annotators mark never overlap: a file for each object?"
         yield "objects", problem, "merge the files of an image"
     # Whether label maps of the ground truth count as such, or for the boundaries between labels
@@ -286,8 +285,9 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
 
     - 16 bits: all maps end between 256 and 4095, as pictures of 10 or 12 bits do
     - 8 bits: all maps end at the same value from 10 to 127, as percentages or numbers of votes do
-    - all values are within 0.27 .. 0.73: a softmax of two probabilities, which are already those of
-      a first softmax or sigmoid, gives 1 / (1 + e) to e / (1 + e)
+    - all values are within 0.27 .. 0.73, and begin or end as those of a second sigmoid (0.5 to
+      0.73) or softmax of two probabilities (0.27 to 0.73, 1 / (1 + e) to e / (1 + e)): a first one
+      gives almost 0 or 1 somewhere. A network that has learnt little is unlikely to end so
 
     Maps that end at a smaller integer are reported once all images are counted (`_is_faint`).
     """
@@ -298,8 +298,10 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
             low, high = look.pred.soft.min(), look.pred.soft.max()
             maxima_of_white.setdefault(look.white, []).append(int(high))
             n_soft += 1
+            low, high = low / look.white, high / look.white
             # A little wider, because 8 bits round the ends to 0.267 and 0.733
-            n_narrow += bool(0.265 < low / look.white < high / look.white < 0.735)
+            is_narrow = 0.265 < low < high < 0.735
+            n_narrow += is_narrow and (low < 0.285 or 0.495 < low < 0.515 or high > 0.715)
     for white, maxima in maxima_of_white.items():
         least, largest = min(maxima), max(maxima)
         # Two maps may end at the same value by chance, but hardly at 100
@@ -439,8 +441,8 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
         n_checked += 1
         if nms and is_suppressed(look.soft):
             ids["thin"].append(look.pred.image_id)
-        elif not nms and thickness(look.soft) > _BROAD_EDGES:
-            is_area = thickness(look.truth) > _BROAD_EDGES
+        elif not nms and thickness(look.soft) > BROAD_EDGES:
+            is_area = thickness(look.truth) > BROAD_EDGES
             ids["areas" if is_area else "broad"].append(look.pred.image_id)
     for key, image_ids in ids.items():
         if 2 * len(image_ids) > n_checked:

@@ -111,6 +111,14 @@ def test_some_pictures_and_arguments_that_are_wrong(three, tmp_path):
     assert called == []  # the detector
 
 
+def test_ids_of_a_split_that_look_like_two_columns(three, tmp_path):
+    images, _ = three
+    (images / "fruit1.png").rename(images / "a a.png")
+    (tmp_path / "ids.txt").write_text("a a")
+    bb.run(brightness, images, split_file=tmp_path / "ids.txt", out=tmp_path / "out")
+    assert [path.stem for path in (tmp_path / "out").rglob("a*.png")] == ["a a"]
+
+
 @pytest.mark.parametrize("place", [(), ("deep", "out")])
 def test_results_in_the_folder_of_pictures_are_refused(three, place):
     """There, the next run would take the maps for pictures."""

@@ -346,6 +346,14 @@ def test_a_split_file_of_tables_and_windows(tree, text):
     assert list(tree.pairs(split=tree.split(text))) == ["a", "b"]
 
 
+def test_a_sequence_may_be_called_as_a_column(tree):
+    tree.preds("image/0.png", "y/0.png").gts("image/0.png", "y/0.png")
+    assert list(tree.pairs(split=tree.split("image\ny\n"), pred_kind="classes")) == [
+        "image/0",
+        "y/0",
+    ]
+
+
 @pytest.mark.parametrize(
     "text", ["a 1\nb -1", "image,split\na,test\nb,train", '{"test": ["a"]}', "A"]
 )

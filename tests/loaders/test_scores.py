@@ -67,7 +67,14 @@ def test_points_between_thousands_or_before_decimals(read):
         rows = f"label{mark}score\n1{mark}1.226\n0{mark}226\n"
         words = r"1\.226 and 226: 1226, or 1\.226.*write whole numbers without points"
         refused(words, read, rows, error=FileFormatError)
-        for cells in (["226", "1.2"], ["226.000"], ["12"], ["226", "0.226"], ["226", "2026"]):
+        for cells in (
+            ["226", "1.2"],
+            ["226.000"],
+            ["12"],
+            ["226", "0.226"],
+            ["226", "2026"],
+            ["100"],
+        ):
             labels, _ = read("".join(f"1{mark}{cell}\n" for cell in ["1.226", *cells]))
             assert len(labels) == len(cells) + 1
 
@@ -84,6 +91,8 @@ def test_a_header_of_numbers_and_weights_are_said(read):
     ):
         assert read("split,label,score\ntrain,1,2\ntest,1,3\n") == [[1, 1], [2, 3]]
     assert read("Model,label,score\nx,1,2\nx,1,3\n") == [[1, 1], [2, 3]]
+    assert read("run,label,score\n1,1,2\n2,1,3\n3,0,1\n") == [[1, 1, 0], [2, 3, 1]]  # of rows
+    assert read("# set A\n# label score\n1 2\n1 3\n") == [[1, 1], [2, 3]]  # by numpy.savetxt
     assert read("truth,model\n1,0.5\n0,0.2\n") == [[1, 0], [0.5, 0.2]]  # by their order
 
 

@@ -119,7 +119,9 @@ def test_references_of_two_rules_are_compared_by_one():
     # All are thinned, at about as many thresholds as the presets
     for changed in ({"thin": False}, {"thresholds": 10}):
         assert forbidden([cob, replace(mine, protocol=mine.protocol.replace(**changed))])
+    quarter = replace(mine, protocol=mine.protocol.replace(thresholds=33))
     assert not forbidden([cob, mine])
+    assert not forbidden([cob, quarter])
     assert as_runs(["ref:sauge-b", "ref:sauge-l"])[1].protocol.ap_rule == "edter"
 
 

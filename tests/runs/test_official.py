@@ -199,6 +199,11 @@ def test_region_tables_that_contradict_themselves_or_hold_no_score(tmp_path):
     assert run.score("region").covering.ods == 0.7
     with pytest.raises(bb.DataError, match="no counts per image"):
         Baseline.of(run).save(tmp_path / "baseline.json")
+    for name, row in (("cover_th", "0.1 0.6649\n"), ("RI_VOI", "0.2 1 1 0.2 -2.2e-16 -2.2e-16\n")):
+        (tmp_path / f"eval_{name}.txt").write_text(row)  # of equal maps; beside two decimals
+    (tmp_path / "eval_cover.txt").write_text("0.1 0.66 0.66 0.8\n")
+    bb.Evaluation.load(tmp_path)
+    (tmp_path / "eval_cover_th.txt").write_text("0.1 0.65\n0.2 0.7\n")
     (tmp_path / "eval_cover.txt").write_text("0.1 0.6 0.75 0.8\n")
     with pytest.warns(InputWarning, match=r"ODS 0\.600, but the best of eval_cover_th.txt is 0\.7"):
         bb.Evaluation.load(tmp_path)

@@ -39,6 +39,10 @@ def test_one_image_of_several_channels_is_no_batch_of_its_rows(channels):
     rgb = np.repeat(np.eye(20)[:, :, None], channels, axis=2)
     refused(rf"\(20, 20, {channels}\), expected \(H, W\), or \(B, H, W\)",
             bb.StreamingEvaluator().update, rgb, rgb)  # fmt: skip
+    for shape in ((8, 9, channels), (20, 1, 20, channels)):  # small maps; one annotator
+        tiny = bb.StreamingEvaluator()
+        tiny.update(np.ones((shape[0], *shape[-2:])), np.ones(shape))
+        assert len(tiny.compute().records) == shape[0]
 
 
 def test_images_without_pixels_are_refused_or_have_empty_maps():

@@ -5,7 +5,7 @@ import warnings
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import binary_dilation, gaussian_filter
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning
@@ -242,7 +242,14 @@ def test_cells_without_numbers_as_regions_of_the_truth_are_said(shape, is_said, 
 
 @pytest.mark.parametrize(
     ("low", "high", "is_said"),
-    [(0, 1, True), (-1, 1, True), (-2, 1, False), (-1, 2, False), (0, 0, False)],
+    [
+        (0, 1, True),
+        (-1, 1, True),
+        (-2, 1, False),
+        (-1, 2, False),
+        (0, 0, False),
+        (-0.8, 0.8, False),
+    ],
 )
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4"])
 def test_a_second_sigmoid_is_said(low, high, is_said, dtype):
@@ -258,8 +265,9 @@ def test_thin_maps_with_nms_are_said():
     drawn = [bb.seg2bdry(mask.astype(np.uint8)) for _, mask in masks()]
     thin, thick = [0.5 * lines for lines in drawn], [0.5 * mask for _, mask in masks()]
     narrow = [gaussian_filter(lines.astype(float), 0.7) for lines in drawn]
-    cases = (thin, True, True), (thin, False, False), (thick, True, False), (narrow, True, False)
-    for maps, nms, is_said in cases:
+    double = [binary_dilation(lines, np.ones((2, 2))) for lines in drawn]
+    raw = [(maps, True, False) for maps in (thick, narrow, np.multiply(0.5, double))]
+    for maps, nms, is_said in ((thin, True, True), (thin, False, False), *raw):
         said = said_of(maps, drawn, "boundary", nms=nms, max_dist_px=3)
         assert ["have thin edges, which NMS breaks up" in line for line in said] == [True] * is_said
 
@@ -270,7 +278,9 @@ def test_annotators_who_mark_an_object_each_are_said(metric):
     outline = bb.seg2bdry(left.astype(np.uint8))
     apart, lines = (left, left[:, ::-1]), (outline, outline[:, ::-1])
     same, single = (left, np.roll(left, 2, 0)), (left, left & False)
-    for drawn, is_said in ((apart, True), (same, False), (single, False), (lines, False)):
+    pen = tuple(map(binary_dilation, lines))
+    sound = [(drawn, False) for drawn in (same, single, lines, pen)]
+    for drawn, is_said in ((apart, True), *sound):
         said = said_of([0.8 * np.any(drawn, axis=0)] * 2, [drawn] * 2, metric)
         words = "the areas that annotators mark never overlap: a file for each object? in 2 of 2"
         assert [line[: len(words)] for line in said] == [words] * is_said

@@ -110,7 +110,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     start = 0  # of the table, after comments
     while comment := _COMMENT.match(text, start):
         if not _LABEL_NAMES.isdisjoint(re.findall(r"\w+", comment[1].lower())):
-            break  # a header, such as "# label score" by numpy.savetxt
+            start = comment.start(1)  # a header, such as "# label score" by numpy.savetxt
+            break
         start = comment.end()
     text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
     first_line = text.lstrip().partition("\n")[0]
@@ -151,7 +152,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         except ValueError:
             raise FaultError(f"line {lines.line_num}: {_cell_fault(row, number_columns)}") from None
     for k in columns.groups:
-        if len(groups := sorted({*texts[k]})) > 1:
+        groups = sorted({*texts[k]})
+        if 1 < len(groups) < max(3, len(texts[k])):  # as many as rows are rather numbers of rows
             fault = f"column {names[k]!r} is not used: the rows of {listed(groups, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
     table = np.array(values).reshape(-1, len(number_columns))  # (n, 2 or 3): label, score, count

@@ -64,12 +64,12 @@ class DoubtfulNumbers(NamedTuple):
 def points_of_thousands(numbers: F8, text: str) -> DoubtfulNumbers | None:
     """Return examples, such as 226 and 1.226, if points may separate thousands, otherwise None.
 
-    That is so if all `numbers` of a column of `text` are whole and below 1000, some of three
-    digits, or are written with exactly three decimals. Scores that are printed with as many
-    decimals, or digits, do not look so: they have 226.000 or 226.1 beside 1.226.
+    That is so if all `numbers` of a column of `text` are whole and below 1000, some above 100 (the
+    end of percentages), or are written with exactly three decimals. Scores that are printed with as
+    many decimals, or digits, do not look so: they have 226.000 or 226.1 beside 1.226.
     """
     whole = abs(numbers[numbers == np.rint(numbers)])
-    if whole.size == numbers.size or not 100 <= whole.max(initial=0) < 1000:
+    if whole.size == numbers.size or not 100 < whole.max(initial=0) < 1000:
         return None
     cells = dict.fromkeys(re.findall(r"\d+\.\d*", text))  # in their order
     three_digits = [f"{n:g}" for n in whole if n >= 100 and f"{n:.3f}" not in cells]

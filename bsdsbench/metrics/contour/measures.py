@@ -321,7 +321,7 @@ def measure(
     if name.startswith("hd%") and 0 < size < 1:
         raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
     if classes is not None:
-        classes = int(given_number(classes, "classes", 1, math.inf, whole=True))
+        classes = int(given_number(plain(classes), "classes", 1, math.inf, whole=True))
     ignored = () if ignore is None else listed_values(plain(ignore))  # as a tuple
     if not all(is_number(value) and value % 1 == 0 for value in ignored):
         raise DataError(f"ignore: {ignore!r}, expected whole numbers")

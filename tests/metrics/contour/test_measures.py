@@ -1,6 +1,7 @@
 """Every measure against its plain definition, mask by mask and all labels in one go."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -181,8 +182,18 @@ def test_names_and_sizes_out_of_range_are_refused():
     for classes in ("2", ["a", "b"]):
         refused("classes: .*, expected a whole number", measure, "iou", mask, mask, classes=classes)
     void = np.where(mask, mask, 255)
-    for sound in (255, 255.0, (255.0,), np.uint8(255), np.array([255]), [np.float32(255)]):
+    for sound in (
+        255,
+        255.0,
+        (255.0,),
+        np.uint8(255),
+        np.array([255]),
+        [np.float32(255)],
+        range(2, 256),
+    ):
         assert measure("iou", mask, void, ignore=sound) == 1
+    named = NamedTuple("Step", [("row", float), ("column", float)])(0.5, 2)
+    assert contour.ContourOptions(spacing=named).spacing == (0.5, 2)
     for wrong in ({"davis_bounds": (0.75,)}, {"boundary_sizes": (0.02, 0.5)}, {"bf_theta": 0.75}):
         refused("up to 0.1", contour.ContourOptions, **wrong)
 
