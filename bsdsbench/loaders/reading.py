@@ -331,7 +331,8 @@ class ReadOptions:
 
 def _all_flags(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
-    return reduce(or_, map(attrgetter("values"), images), Values.NOTHING)
+    distinct = set(map(attrgetter("values"), images))  # few, and enums are slow to unite
+    return reduce(or_, distinct, Values.NOTHING)
 
 
 def _first_with(flags: Values, images: Sequence[Evidence]) -> Evidence:

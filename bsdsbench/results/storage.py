@@ -286,7 +286,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
             files = metric.files(score, run.image_ids, stack, run.protocol, options)
             for n_written, (name, text) in enumerate(files, 1):
                 # Not flushed to the disk one by one, which is slow: a run without these is readable
-                write_atomic(out / name, text, durable=False)
+                write_atomic(os.path.join(out, name), text, durable=False)
                 if progress:  # the total is approximate: most metrics write one file per image
                     progress(min(n_written, len(run.records)), len(run.records), name)
         write_atomic(out / COUNTS, counts)
