@@ -224,7 +224,7 @@ class Examination:
         try:
             # Metrics are grouped by how they read files; of a single metric there is one group
             (group,) = registry.group_by_reading([metric.name], protocol, self.kind)
-            prediction, gt = item.load(group, protocol)
+            prediction, gt = item.load(group)
         except DataError as error:
             self.unread.append(error.problems[0])
             return

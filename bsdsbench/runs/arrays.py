@@ -129,11 +129,11 @@ class ArrayItem:
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
-    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
+    def load(self, group: MetricGroup, read: ReadBytes) -> Inputs:
         """Return the prediction and the ground truth as the metrics in `group` interpret them.
 
-        `protocol` and `read` are unused; only the `load` of images in files needs them. Raises the
-        DataError that `inputs` holds if the arrays are invalid.
+        `read` is unused, as there are no files. Raises the DataError in `inputs` if the arrays are
+        invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs

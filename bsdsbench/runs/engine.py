@@ -375,7 +375,7 @@ def count(
         # One pair for each group of metrics that interpret files in the same way
         inputs = []
         for group in plan.metric_groups:
-            inputs.append(item.load(group, protocol, files))
+            inputs.append(item.load(group, files))
         pred, gt = inputs[0]  # all groups have the same kind of ground truth
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting

@@ -84,7 +84,7 @@ class Item(typing.Protocol):
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of everything that `load` reads. `read` returns the bytes of a file."""
 
-    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes) -> Inputs:
+    def load(self, group: MetricGroup, read: ReadBytes) -> Inputs:
         """Read the image's prediction and ground truth for a group of metrics."""
 
 
@@ -127,7 +127,7 @@ class FileItem:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
-    def load(self, group: MetricGroup, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
+    def load(self, group: MetricGroup, read: ReadBytes = read_bytes) -> Inputs:
         """Read the prediction and the ground truth as the metrics in `group` interpret them.
 
         The ground truth includes the photo, and its valid pixels are those in the field of view, if
@@ -384,7 +384,7 @@ class Sources:
         Raises DataError if a file cannot be read, or if the image has only annotators, which are
         scored against each other.
         """
-        pred, gt = self.items[image_id].load(self._metric_group(protocol), protocol, read)
+        pred, gt = self.items[image_id].load(self._metric_group(protocol), read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
         return PredictionAndTruth(pred, gt)
@@ -417,7 +417,7 @@ class Sources:
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """Read the ground truth of an image. Raises DataError if a file cannot be read."""
         item = attrs.evolve(self.items[image_id], kind="", photo=None)
-        return item.load(self._metric_group(protocol), protocol).gt
+        return item.load(self._metric_group(protocol)).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """Read the photo of an image, or return None if there is none of this shape (H, W)."""

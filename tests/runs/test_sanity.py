@@ -420,7 +420,7 @@ def looked_at(pred, gt=None, **changes):
     options = make_plan(RunKeywords(**given), **words)
     items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
     (alike,) = options.metric_groups
-    looks = [Look(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
+    looks = [Look(*item.load(alike), options.protocol) for item in items[:LOOKS]]
     unused = registry.unused_settings(options.metrics, options.protocol)
     return list(map(str, first_look(looks, options.protocol, unused)))
 
