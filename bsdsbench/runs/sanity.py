@@ -33,7 +33,6 @@ from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     BROAD_EDGES,
-    CLEARLY_BETTER,
     Look,
     Thumbnails,
     find_swaps,
@@ -159,17 +158,7 @@ def first_look(
     warnings = list[InputWarning]()
     if not protocol.normalise and "normalise" not in unused:  # values count as they are
         warnings += _find_small_scales(looks)
-    thumbnails, ids_of_symptom = list[Thumbnails](), dict[Symptom, list[str]]()
-    for look, symptoms in _examine_until_sound(looks, metrics):
-        thumbnails += [look.areas] if look.areas else []
-        for symptom in symptoms:
-            ids_of_symptom.setdefault(symptom, []).append(look.pred.image_id)
-    for (code, problem, fix), ids in ids_of_symptom.items():
-        # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
-        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
-            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
-            kind = InvertedWarning if code == "inverted" else InputWarning
-            warnings.append(kind(has, fix=fix))
+    warnings += _common_symptoms(looks, metrics)
     comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
     for look in looks:
         if look.is_comparable:
@@ -187,11 +176,33 @@ def first_look(
         # Boundaries cover a small part of an image, unless they are inverted or objects
         fixes = _turn_back(protocol) if are_covered else Setting("invert", not protocol.invert)
         return [*warnings, warning_of_maps(DARKER, dark, n_checked, fixes)]
-    mistakes = [] if are_covered else _find_mistaken_files(looks, thumbnails, metrics, protocol)
+    mistakes = [] if are_covered else _find_mistaken_files(looks, metrics, protocol)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and (protocol.thin or protocol.nms):
         mistakes = _find_thick_or_thin_maps(comparable, protocol.nms)
     return warnings + mistakes
+
+
+def _common_symptoms(
+    looks: Sequence[Look], metrics: Sequence[Metric[Any]]
+) -> Iterator[InputWarning]:
+    """Yield a warning for each symptom (`find_symptoms`) that more than half of the images have.
+
+    If a metric raises DataError for an image, only its symptoms up to then are included.
+    """
+    ids_of_symptom = dict[Symptom, list[str]]()
+    for look in looks:
+        symptoms = set[Symptom]()
+        with suppress(DataError):  # counting the image raised the same error
+            symptoms.update(find_symptoms(look, metrics))
+        for symptom in sorted(symptoms, key=str):
+            ids_of_symptom.setdefault(symptom, []).append(look.pred.image_id)
+    for (code, problem, fix), ids in ids_of_symptom.items():
+        # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
+        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
+            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
+            kind = InvertedWarning if code == "inverted" else InputWarning
+            yield kind(has, fix=fix)
 
 
 def is_chance(code: str, n_images: int) -> bool:
@@ -319,35 +330,8 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
         yield InputWarning(has, fix="evaluate the map before the second")
 
 
-def _examine_until_sound(
-    looks: Sequence[Look], metrics: Sequence[Metric[Any]]
-) -> Iterator[tuple[Look, list[Symptom]]]:
-    """Yield the first images and the symptoms of each, until half of them (LOOKS / 2) are sound.
-
-    An image is sound if it has no symptoms, and if its map fits its own ground truth so well that
-    no other can fit clearly better. A mistake is reported if more than half of LOOKS images have
-    it, so the remaining images cannot add one. If a metric raises DataError for an image, only the
-    symptoms up to then are included.
-    """
-    n_sound = 0
-    for look in looks:
-        if 2 * n_sound >= LOOKS:
-            return
-        symptoms = set[Symptom]()
-        with suppress(DataError):  # counting the image raised the same error
-            symptoms.update(find_symptoms(look, metrics))
-        yield look, sorted(symptoms, key=str)
-        # Without a mask or labels to compare, no other ground truth fits better. At a correlation
-        # of 0.5 or more, no other is CLEARLY_BETTER, that is, more than twice as large
-        correlation = look.areas.correlation() if look.areas else 1.0
-        n_sound += not symptoms and CLEARLY_BETTER * correlation >= 1
-
-
 def _find_mistaken_files(
-    looks: Sequence[Look],
-    thumbnails: Sequence[Thumbnails],
-    metrics: Sequence[Metric[Any]],
-    protocol: Protocol,
+    looks: Sequence[Look], metrics: Sequence[Metric[Any]], protocol: Protocol
 ) -> list[InputWarning]:
     """Find the first of these signs that predictions come from wrong files.
 
@@ -357,7 +341,6 @@ def _find_mistaken_files(
     - All of LOOKS (4) images have the same prediction but different ground truth.
     - More than half of the masks and label maps fit the ground truth of another image.
 
-    thumbnails: small copies of predictions and ground truth, with a mask or labels (`find_swaps`).
     metrics, protocol: those of the run, which tell the values of void pixels.
     """
     is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
@@ -391,6 +374,7 @@ def _find_mistaken_files(
     if are_same and len({look.gt.fingerprint for look in looks}) > 1:
         ids = [look.pred.image_id for look in looks]
         return [warning_of_maps("are the same map", ids, len(looks), "save one map per image")]
+    thumbnails = [look.areas for look in looks if look.areas]  # None without a mask or labels
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
 
 
