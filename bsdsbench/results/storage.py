@@ -70,7 +70,6 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
-_TUPLES = {"empty_gt": str, "no_prediction": str, "best_of": str, "chosen": int}  # of this type
 
 
 @attrs.frozen(kw_only=True)
@@ -106,9 +105,7 @@ class Provenance:
     # Only for a shared run: the terms of use, and the text to cite
     licence: str | None = None
     citation: str | None = None
-    # Only for a run made by `best_of`: the names of its runs, and how often each was chosen
-    best_of: tuple[str, ...] = ()
-    chosen: tuple[int, ...] = ()
+    best_of: tuple[str, ...] = ()  # only for a run made by `best_of`: the names of its runs
 
     def to_mapping(self) -> dict[str, object]:
         """Return the fields as a dict for JSON, without those that are None or ().
@@ -139,9 +136,9 @@ class Provenance:
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):  # mappings, kept without validation
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif item_type := _TUPLES.get(field.name):  # a tuple of such items
+            elif field.default == ():  # a tuple of texts
                 if isinstance(value, list | tuple):
-                    known[field.name] = tuple(v for v in value if isinstance(v, item_type))
+                    known[field.name] = tuple(v for v in value if isinstance(v, str))
             elif isinstance(value, str):  # all other fields are texts
                 known[field.name] = value
         return cls(**known)  # fields that are not in `known` get their default, None or ()

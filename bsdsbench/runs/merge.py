@@ -189,8 +189,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
       "(best of 3 by the ground truth)" is added.
 
     If there are counts at several tolerances, the runs are chosen separately for each. The
-    provenance holds the names of the runs (`best_of`), and for how many images and thresholds each
-    was chosen at the first tolerance (`chosen`). If the runs come from result files of other
+    provenance holds the names of the runs (`best_of`). If the runs come from result files of other
     programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
     programs: it uses this first point of the curve, where every pixel is predicted.
 
@@ -204,7 +203,6 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     for run, table in zip(runs, tables, strict=True):
         _check_same_images(first_run, tables[0], run, table)
     records = []
-    times_chosen = np.zeros(len(runs), np.int64)
     form = f"best-of-{len(runs)}"  # in place of the format of the predictions, such as "soft8"
     for record in first_run.records:
         counts_of_runs = [table[record.image_id] for table in tables]
@@ -214,13 +212,11 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
         if OTHER_MATCHES in counts_of_runs[0]:
             matches_at += [*np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)]
-        best_at, chosen_at = [], []
+        best_at = []
         for matches in matches_at:
             f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
             chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
             best_at.append(matches[chosen, np.arange(thresholds.size)])  # (T, 4)
-            chosen_at.append(chosen)
-        times_chosen += np.bincount(chosen_at[0], minlength=len(runs))
         others: dict[str, Any] = {OTHER_MATCHES: best_at[1:]} if best_at[1:] else {}
         best = {_BOUNDARY: MatchCounts(thresholds, best_at[0], **others)}
         records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
@@ -229,7 +225,6 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         valid=first_run.provenance.valid,
         pred_kind=first_run.provenance.pred_kind,
         best_of=tuple(run.name for run in runs),
-        chosen=tuple(times_chosen.tolist()),
     )
     protocol = first_run.protocol
     # Result files of programs do not state the protocol. `whole_image`: it starts at threshold 0
