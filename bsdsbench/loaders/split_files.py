@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from unicodedata import normalize
 
 from bsdsbench.errors import PairingError
@@ -14,8 +12,6 @@ from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.loaders.formats.text_tables import decode_text
 from bsdsbench.text import show
 
-# The names of a table's only column, in its first line
-_HEADERS = ("id", "image", "image_id", "name", "image_name", "file", "filename", "file_name")
 _MARKS = "\"',; \t\x1a"  # around an id: quotes, separators, and the last character of DOS files
 
 
@@ -30,24 +26,18 @@ def read_split(path: PathLike, known: Collection[str] = ()) -> list[str]:
 def split_lines(path: PathLike, known: Collection[str] = ()) -> list[str]:
     """Return the lines of a split file, each an id or the path of a file, without "# comments".
 
-    The file has one id or file name per line, or is a list in JSON. Unless a line is one of the
-    `known` ids, what tables and Windows add is removed: quotes, separators at the end, a second
-    column with the same id, backslashes between folders and, if ids are known, the name of the
-    column in the first line.
+    The file has one id or file name per line. Unless a line is one of the `known` ids, what tables
+    and Windows add is removed: quotes, separators at the end, a second column with the same id, and
+    backslashes between folders.
 
     Raises FileFormatError if the file cannot be read, and PairingError if it lists no image.
     """
     with errors_naming(path, "one id per line"):
         text = decode_text(read_bytes(path))
-    rows = text.splitlines()
-    if text.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):  # it is not such a list
-            rows = list(map(str, json.loads(text)))
     lines = list[str]()
-    for row in map(str.strip, rows):
+    for row in map(str.strip, text.splitlines()):
         line = row if id_of(row) in known else _without_marks(row)
-        is_header = known and not lines and line.casefold() in _HEADERS and line not in known
-        if line and line[0] != "#" and not is_header:
+        if line and line[0] != "#":
             lines.append(line)
     if not lines:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")

@@ -324,22 +324,12 @@ def test_a_split_file_chooses_and_keeps_its_order(tree):
         "images\\a.jpg\r\nC:\\My data\\b.jpg\r\n",
         "images\\a.jpg gt\\a.png\nimages/b.jpg gt/b.png",
         "a.jpg a.png\nb.jpg\tb.png",
-        "file_name\n'a.png',\n\"b.png\",\n\x1a",
-        '["a", "b.png"]',
-        '[\n "images/a.jpg",\n "b"]',
+        "'a.png',\n\"b.png\",\n\x1a",
     ],
 )
 def test_a_split_file_of_tables_and_windows(tree, text):
     tree.preds("a.png", "b.png").gts("a.mat", "b.mat", "c.mat")
     assert list(tree.pairs(split=tree.split(text))) == ["a", "b"]
-
-
-def test_a_sequence_may_be_called_as_a_column(tree):
-    tree.preds("image/0.png", "y/0.png").gts("image/0.png", "y/0.png")
-    assert list(tree.pairs(split=tree.split("image\ny\n"), pred_kind="classes")) == [
-        "image/0",
-        "y/0",
-    ]
 
 
 @pytest.mark.parametrize(
