@@ -13,7 +13,7 @@ import numpy as np
 from attrs import evolve
 
 from bsdsbench.arguments import I8
-from bsdsbench.curves.areas import auc_pr, largest_precision_from
+from bsdsbench.curves.areas import auc_pr
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -36,13 +36,11 @@ from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.curve import (
     AP_RULES,
     ODS_RULES,
-    RECALL_LEVELS,
     PRCurve,
     area,
     average_precision,
     best,
 )
-from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.table import Cell, Field, Table
 from bsdsbench.text import grouped
 
@@ -69,39 +67,26 @@ class OtherScores(NamedTuple):
     scores: dict[str, float]  # the scores that this changes, such as "ods" or the key of a target
 
 
-def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Yield ODS, OIS and AP by every rule that programs or papers use.
+def iterate_rules(run: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
+    """Yield ODS and AP by every rule that programs use.
 
-    Each item has one score, such as OtherScores("ODS as mean of the images' F", HOME_MADE,
-    {"ods": 0.74}), where HOME_MADE says that no known program has the rule.
+    Each item has one score, such as OtherScores("AP rule seism", "SEISM ...", {"ap": 0.74}).
 
     run : the curve of the run, with T points
-    images : the curves of the N images, as arrays (N, T)
     whole : `run`, with an additional point at threshold 0 if that is known, for the rules of AP
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
-    f = images.f  # (N, T)
-    f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max()
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]  # by ascending recall
-    # Sum over 0, 0.01 ... 1 (RECALL_LEVELS) of the best precision at this or a higher recall, / 100
-    envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     rules = [  # (score, description of the rule, programs that use it, value)
         ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
         ("ods", "ODS interpolated between thresholds", bsds, best(run, "interpolated").f),
-        ("ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()),
-        ("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means),
-        ("ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()),
+        ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
+        ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
     ]
     for rule, programs in PROGRAMS_OF_AP_RULES.items():
         rules.append(("ap", f"AP rule {rule}", programs, average_precision(whole, rule)))
-    rules += [
-        ("ap", "AP of the envelope", HOME_MADE, envelope),
-        ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
-        ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
-        ("ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()),
-    ]
     for score, label, who, value in rules:
         yield OtherScores(label, who, {score: float(value)})
 

@@ -385,7 +385,7 @@ class Search:
 
         A trial is a possible reason why the run's scores differ from the published ones, which are
         its targets (`self.targets`: name of a score, such as "ods" -> published number). Here the
-        reason is another rule for ODS, OIS or AP, or another column of the metric, such as
+        reason is another rule for ODS or AP, or another column of the metric, such as
         "ece_mean" for "ece". A way that changes no score with a target is left out. The trial is of
         the kind "reading", or under a setting "setting", and then has two causes.
 
@@ -418,7 +418,7 @@ class Search:
     def _apply_other_rules(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
     ) -> Iterator[OtherScores]:
-        """Yield ODS, OIS and AP by every rule that programs use, such as an interpolated ODS.
+        """Yield ODS and AP by every rule that programs use, such as an interpolated ODS.
 
         A rule is a way to compute such a score from the precision-recall curve. Nothing is yielded
         if the metric has no curve.
@@ -431,13 +431,10 @@ class Search:
         if not registry.with_curve([self.metric.name], protocol):
             return
         stack = self.metric.stack(counts)  # name of a count -> its values for all images
-        n = len(counts)
-        # Scores are computed for S samples of the N images, given by weights (S, N): the number of
-        # times that a sample has an image. Their "curve" is a PRCurve with arrays (S, T)
-        whole_set, single_images = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
-        run_curves: Any = self.metric.scores(stack, whole_set, protocol, opt)["curve"]
-        image_curves: Any = self.metric.scores(stack, single_images, protocol, opt)["curve"]
-        run_curve = run_curves[0]
+        # Weights (samples, images) of one sample, which has each image once, and so one curve
+        once = np.ones((1, len(counts)), np.int64)
+        curves: Any = self.metric.scores(stack, once, protocol, opt)["curve"]
+        run_curve = curves[0]
         # Some AP rules need the point at threshold 0, where every pixel is predicted. Some metrics
         # can add it from their counts; `whole_curve` leaves the curves of others unchanged
         curve_from_0 = whole_curve(self.metric, run_curve, stack)
@@ -449,7 +446,7 @@ class Search:
         is_needed = "ap" in self.targets and setting is NO_CHANGE
         if self.sources and is_needed and lacks_point:
             curve_from_0 = causes.add_whole_image(self.sources, protocol, run_curve, stack)
-        yield from causes.iterate_rules(run_curve, image_curves, curve_from_0)
+        yield from causes.iterate_rules(run_curve, curve_from_0)
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, the nearest to the targets first (best-first search).
