@@ -11,10 +11,10 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import bootstrap_weights
+from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.significance import holm, letters, p_value, percentile_interval
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.report import comparison_tables
 from bsdsbench.report.html import _verdict_lines as verdict_lines
 from bsdsbench.scores.counts import ImageRecord, value_at
 from tests.helpers.runs import refused

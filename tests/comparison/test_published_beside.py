@@ -9,7 +9,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_beside, published_curves
-from bsdsbench.report import score_tables, write_report
+from bsdsbench.report import write_report
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import to_csv
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run

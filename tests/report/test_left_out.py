@@ -10,9 +10,10 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.plotting import plot_runs
-from bsdsbench.report import score_tables, write_report
+from bsdsbench.report import write_report
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import Summary, summary_tables
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import TABLE_FORMATS, render
 from tests.helpers.metric_cases import CASES
 from tests.helpers.runs import call, command, counted, refused, write_maps

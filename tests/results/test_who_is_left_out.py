@@ -11,11 +11,10 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.method import Spread
 from bsdsbench.comparison.methods import means_table
-from bsdsbench.report import to_markdown
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables, summarize_reasons
-from bsdsbench.tables.forms import to_csv, to_latex
+from bsdsbench.tables.forms import to_csv, to_latex, to_markdown
 from tests.helpers.runs import call, command, counted, refused, write_maps
 
 

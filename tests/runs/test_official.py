@@ -12,10 +12,11 @@ from bsdsbench.comparison.gate import Baseline
 from bsdsbench.errors import InputWarning
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.report import score_tables, to_markdown
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import value_at
+from bsdsbench.tables.forms import to_markdown
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bsdsbench.report import score_tables
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.results.storage import Provenance
 from tests.helpers.simulated import simulated_run
 
