@@ -120,10 +120,6 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
                 raise DataError(attrs.evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
-        is_decision = (samples.scores == 0) | (samples.scores == 1)
-        if is_decision.all() and samples.scores.min() < samples.scores.max():
-            has = "scores of 0 and 1 alone, so the curve has one point between its ends"
-            say(f"{file}: {has} (decisions in place of scores?)")
     return curves
 
 
@@ -272,10 +268,7 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
     if args.crossings and len(curves) > 1:
         tables.append(_crossings_table(curves))
     samples = {curve.name: curve.samples for curve in curves if curve.samples is not None}
-    are_areas_shown = args.kind == "roc" or len(samples) > 1
-    # `_roc_tables` also prints a message if scores seem inverted. So it is called for a single PR
-    # or DET curve below chance too, although its tables are not shown
-    if samples and (are_areas_shown or curves[0].points.auc < 0.5):
+    if samples and (args.kind == "roc" or len(samples) > 1):
         roc_tables = _roc_tables(samples, args.reading)
         has_point_per_row = args.ties == "sample"
         drops_rows = args.include_inf is False  # --exclude-inf; None if the user did not choose
@@ -283,7 +276,7 @@ def curve_tables(curves: Sequence[NamedCurve], args: CurvesArguments) -> list[Ta
             note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
                 table.notes = [note]
-        tables += roc_tables if are_areas_shown else []
+        tables += roc_tables
     return tables
 
 
@@ -444,7 +437,7 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     area_rows: list[list[Any]] = []
     try:
         for name, labels_and_scores in samples.items():
-            area_rows.append([name, _area_of_roc(name, labels_and_scores, reading)])
+            area_rows.append([name, _area_of_roc(labels_and_scores, reading)])
         pair_rows = _rows_of_pairs(samples, reading)
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
@@ -460,11 +453,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     return tables
 
 
-def _area_of_roc(name: str, samples: LabelsAndScores, reading: LabelReading) -> Estimate:
-    """Return the area under a ROC curve with its 95 % interval.
-
-    If the interval is below 0.5, a message on standard error says that scores seem inverted.
-    """
+def _area_of_roc(samples: LabelsAndScores, reading: LabelReading) -> Estimate:
+    """Return the area under a ROC curve with its 95 % interval."""
     labels, scores = samples.labels, samples.scores
     # DeLong's test of the curve with itself: covariance[0, 0] is the variance of the first area.
     # Warnings about the labels were given when the curve was computed
@@ -472,9 +462,6 @@ def _area_of_roc(name: str, samples: LabelsAndScores, reading: LabelReading) -> 
         test = delong(labels, scores, scores, reading=reading, clusters=samples.clusters)
     half_width = NormalDist().inv_cdf(0.975) * math.sqrt(test.covariance[0, 0])
     low, high = max(test.auc - half_width, 0.0), min(test.auc + half_width, 1.0)
-    if high < 0.5:
-        fix = "negate the scores (distances?), or exchange the labels"
-        say(f"{name}: most negatives have a higher score than positives: {fix}")
     return Estimate(test.auc, low, high)
 
 

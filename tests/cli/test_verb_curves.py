@@ -349,23 +349,3 @@ def test_rows_are_paired_by_their_ids(run, tmp_path):
         (difference,) = json.loads(out)["differences"]
         assert (code, difference["difference_low"], difference["difference_high"]) == (0, 0, 0)
     assert "a, d: other ids" in run(tmp_path / "a", tmp_path / "d", "--kind", "roc")[2]
-
-
-def test_decisions_in_place_of_scores_are_said(run, tmp_path):
-    path = tmp_path / "predicted.csv"
-    path.write_text("y_true,y_pred\n1,1\n1,0\n0,0\n0,0\n")
-    assert "one point between its ends (decisions" in run(path)[2]
-    for scores in ("1,1\n0,1\n", "1,1\n0,0\n1,0.5\n"):
-        path.write_text(scores)
-        assert "decisions" not in run(path)[2]
-
-
-def test_negated_scores_are_said(run, tmp_path):
-    path = tmp_path / "distances.csv"
-    path.write_text("label,score\n" + "".join(f"{k % 2},{-(k % 2) - k / 90}\n" for k in range(40)))
-    code, _, err = run(path, "--kind", "roc")
-    assert code == 0
-    assert "distances: most negatives have a higher score than positives: negate" in err
-    assert "most negatives have a higher score" in run(path, "--kind", "pr")[2]
-    path.write_text(path.read_text().replace("-", ""))
-    assert run(path, "--kind", "roc")[2] == ""
