@@ -16,7 +16,7 @@ import attrs
 import click
 from click import Choice, IntRange
 
-from bsdsbench.cli.shared import Options, parse_shard, split_words
+from bsdsbench.cli.shared import NMS_WITHOUT_RECIPE, Options, parse_shard, split_words
 from bsdsbench.runs.keywords import RunKeywords
 
 
@@ -246,6 +246,8 @@ preset_option = add_option(
 )
 nms_option = add_option(
     "Apply edge NMS to raw maps, by the protocol's recipe or another: hed, rcf, dexined ...",
+    is_flag=False,
+    flag_value=NMS_WITHOUT_RECIPE,
     metavar="[RECIPE]",
 )
 invert_option = flag("The maps are dark on bright: use 1 - value.", flag_value="true")

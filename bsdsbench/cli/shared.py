@@ -88,34 +88,12 @@ class Commands(click.Group):
 
 
 class Command(click.Command):
-    """A command with a --nms with an optional value, and help in sections."""
+    """A command that checks its options before it uses them, and has help in sections."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command-line arguments, and return those that were not parsed.
-
-        --nms may stand without a value, which click does not know: if the next word is not the name
-        of a recipe, such as "rcf", --nms is replaced, in place in `args`, with a --nms that has the
-        value NMS_WITHOUT_RECIPE ("protocol's"). If that word is then refused as an extra argument,
-        it may be a misspelt recipe, so the UsageError also lists the recipes.
-        """
-        recipes, words_after_nms = "", list[str]()
-        if "--nms" in args:
-            from bsdsbench.protocol.nms_recipes import RECIPES
-
-            recipes = ", ".join(RECIPES)
-            for k, (word, next_word) in enumerate(zip(args, [*args[1:], ""], strict=True)):
-                if word == "--nms" and next_word not in RECIPES:
-                    args[k] = f"--nms={NMS_WITHOUT_RECIPE}"
-                    words_after_nms.append(next_word)
-        try:
-            self._check_values(ctx, args)
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            # Click's message is "Got unexpected extra argument (WORD)"
-            if any(word and f"({word}" in error.message for word in words_after_nms):
-                text = f"{error.message}; the recipes of --nms are {recipes}"
-                raise click.UsageError(text, ctx) from None
-            raise
+        """Parse the command-line arguments, and return those that were not parsed."""
+        self._check_values(ctx, args)
+        return super().parse_args(ctx, args)
 
     def _check_values(self, ctx: click.Context, args: list[str]) -> None:
         """Raise UsageError for an option that is empty, given twice, or a file of a finished run.

@@ -140,7 +140,10 @@ HUMANS = ["--humans", "--gt", "{gt}"]
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),
-        (["{pred}", "--gt", "{gt}", "--nms", "hedd"], "(hedd); the recipes of --nms are "),
+        (
+            ["{pred}", "--gt", "{gt}", "--nms", "hedd"],
+            "NMS recipe 'hedd': expected one of hed",
+        ),
         (["{pred}"], "--gt"),
         (["--gt", "{gt}"], "PRED_DIR"),
         (["{pred}", *HUMANS], "PRED_DIR"),
