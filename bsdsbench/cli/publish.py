@@ -19,7 +19,7 @@ from bsdsbench.cli.shared import (
     show_tables,
 )
 from bsdsbench.errors import DataError
-from bsdsbench.io import read_bytes, write_atomic
+from bsdsbench.io import read_bytes
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -34,8 +34,7 @@ class _ReportArguments(opt.Options):
     methods: opt.MethodOptions = opt.add_options(opt.MethodOptions)
     history: tuple[str, ...] = opt.repeatable(
         "Show the scores of these runs over time, by their dates, or else by their names (v2 "
-        "before v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, "
-        ".svg, .png). May be repeated.",
+        "before v10): as a table, or as a figure (-o FILE.pdf, .svg or .png). May be repeated.",
         is_eager=True,
         metavar="'out/v*'",
     )
@@ -200,10 +199,10 @@ def _show_methods(args: _ReportArguments) -> None:
 def _show_history(args: _ReportArguments) -> None:
     """Show how scores changed over the runs of --history and any runs given as arguments.
 
-    The suffix of -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a
-    table. Without -o, the table is printed.
+    The suffix of -o selects a figure (.pdf, .svg, .png) or a table. Without -o, the table is
+    printed.
     """
-    from bsdsbench.report.history import history_of, history_page, history_table, plot_history
+    from bsdsbench.report.history import history_of, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
     refuse_given((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
@@ -211,9 +210,6 @@ def _show_history(args: _ReportArguments) -> None:
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if out and output_format == "figure":
         plot_history(runs, columns, path=out)
-        print(out)
-    elif out and output_format == "html":
-        write_atomic(Path(out), history_page(runs, columns))
         print(out)
     else:
         show_tables([history_table(runs, columns)], out, output_format)

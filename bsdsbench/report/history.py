@@ -147,14 +147,6 @@ def plot_history(
         return style.save(figure, path)
 
 
-def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
-    """Return an HTML page with the plot of `plot_history` above the table of `history_table`."""
-    from bsdsbench.tables.forms import html_page
-
-    svg = style.drawn_bytes(plot_history(runs, columns), "svg").decode()
-    return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
-
-
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
     """Return the full names, such as "boundary.ods", of the scores to show.
 

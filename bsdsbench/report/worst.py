@@ -20,7 +20,7 @@ from bsdsbench.report import overlays
 from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.groups import column_of, group_columns, partition, text_of
+from bsdsbench.results.groups import partition
 from bsdsbench.results.score_names import select
 from bsdsbench.results.score_tables import metric_with_errors, table_footer
 from bsdsbench.runs.sources import find_sources
@@ -205,20 +205,21 @@ def worst_table(
     # The first score ranks the images: image id -> its value or, of two methods, the difference
     ranking = _worst_first(scores)
     listed = list(ranking)[:n]  # the ids of the rows
-    group_of: dict[str, str] = {}  # image id -> group in the column `of_each`
+    table_columns: _Columns = {}
     if of_each:
-        division = partition(shared_runs[0].records, of_each)
+        division = partition(shared_runs[0].records, of_each)  # "size" is the column of "size=0,9"
+        group_of: dict[str, str] = {}  # image id -> group
         for number, name in enumerate(division.names):
             members = {shared_runs[0].image_ids[k] for k in division.images_of(number)}
             worst_members = [image_id for image_id in ranking if image_id in members][:n]
             group_of |= dict.fromkeys(worst_members, name)
         listed = list(group_of)
+        table_columns[Field("group", division.column)] = group_of
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    table_columns: _Columns = {Field("image", "Image"): dict(zip(listed, listed, strict=True))}
-    table_columns |= _group_columns(shared_runs[0], of_each, group_of)
-    table_columns |= _score_columns(methods, scores)
+    ids = {Field("image", "Image"): dict(zip(listed, listed, strict=True))}
+    table_columns = {**ids, **table_columns, **_score_columns(methods, scores)}
     names = " and ".join(method.name for method in methods)
     title = f"Worst images of {names}"
     if len(methods) == 2:
@@ -256,24 +257,6 @@ def _score_columns(
             key = f"{field.key}_{k}" if field.key in used_keys else field.key
             used_keys.add(field.key)
             columns[Field(f"{key}_{number}", prefix + field.heading, "", ".4f")] = cells
-    return columns
-
-
-def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, str]) -> _Columns:
-    """Return a table column with the group of each image, for each grouping column of `run`.
-
-    of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
-    group_of : image id -> group in that column, of the images in the table. It is shown in place of
-        the stored value: "[0, 1024)" in place of the size 900
-    """
-    grouping_column = column_of(of_each or "", run.records)  # NAME
-    columns: _Columns = {}
-    for k, name in enumerate(group_columns(run.records)):
-        cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
-        if name == grouping_column:
-            cells |= group_of
-        # The key is numbered, because the name of the column could be the key of a score
-        columns[Field(f"group_{k}", name)] = cells
     return columns
 
 

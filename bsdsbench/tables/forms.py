@@ -48,13 +48,10 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
     return [load_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
-def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables. Its title is that of the first table.
-
-    picture : the SVG source of a plot to show above the tables, or "" for none
-    """
+def html_page(tables: Sequence[Table]) -> str:
+    """Return an HTML page with the tables. Its title is that of the first table."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-    start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
+    start += f"<title>{escape(tables[0].title)}</title>\n"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 

@@ -202,9 +202,9 @@ def test_a_baseline_keeps_groups(tmp_path):
 
 def test_the_worst_images_of_each_slice():
     table = worst_table([grouped("a")], [], 2, of_each="weather").plain()
-    assert table["group_0"] == [name for name in WEATHER for _ in range(2)]
+    assert table["group"] == [name for name in WEATHER for _ in range(2)]
     cut = worst_table([grouped("a")], [], 1, of_each="size=0,50").plain()
-    assert cut["group_2"] == ["[0, 50)", "[50, inf)"]
+    assert cut["group"] == ["[0, 50)", "[50, inf)"]
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_a_column_with_an_equals_sign_heads_every_table(tmp_path):
         (table,) = slice_tables(runs, [by], ["ods"])
         assert (table.title, table.columns[1].heading) == ("Boundaries by size=px", "size=px")
         worst = worst_table(runs[:1], [], 1, of_each=by).plain()
-        assert tuple(worst["group_0"]) == slices_of(runs[0], by).parts.names
+        assert tuple(worst["group"]) == slices_of(runs[0], by).parts.names
     assert call("worst", *words, "size=px=0,5", "-n", 1).count("im00") == 2
 
 

@@ -1,4 +1,4 @@
-"""Scores over runs: their order, the table, the picture and the page."""
+"""Scores over runs: their order, the table and the picture."""
 
 import csv
 import io
@@ -74,11 +74,6 @@ def test_the_command_line(folder, tmp_path):
         file = tmp_path / f"history.{suffix}"
         call("report", "--history", pattern, "-o", file)
         assert file.read_bytes().startswith(start)
-    page = tmp_path / "history.html"
-    call("report", "--history", pattern, "-o", page, "--columns", "ods")
-    text = page.read_text("utf-8")
-    assert text.count("<svg") == text.count("<table") == 1
-    assert f"{last.ods.f:.3f}" in text
 
 
 @pytest.mark.parametrize("columns", [None, ["all"]])
