@@ -503,9 +503,6 @@ class _NmsArguments(opt.Options):
     average: bool = opt.flag(
         "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT."
     )
-    out: str | None = opt.path(
-        "Folder for the new maps, in place of the last argument.", "-o", "--out"
-    )
     protocol: str | None = opt.preset_option
     nms: str | None = opt.nms_option
     invert: str | None = opt.invert_option
@@ -530,13 +527,12 @@ def nms_command(args: _NmsArguments) -> None:
     """
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
-    sources = args.folders if args.out else args.folders[:-1]
-    target = args.out or args.folders[-1]
+    *sources, target = args.folders
     is_wrong_number = len(sources) < 2 if args.average else len(sources) != 1
     if is_wrong_number:
         expected = "two or more folders of maps" if args.average else "one folder of maps"
         raise click.UsageError(f"give {expected}, and OUT")
-    if args.average and not args.out:
+    if args.average:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
     recipe = args.nms or NMS_WITHOUT_RECIPE  # the latter: with the constants of the protocol
     protocol = protocol_from(opt.ProtocolOptions(**{**vars(args), "nms": recipe}))

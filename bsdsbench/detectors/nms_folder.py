@@ -93,10 +93,7 @@ def refuse_maps_in(folder: StrPath) -> None:
     probably another input, and the user forgot to give an output folder.
     """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
-        raise DataError(
-            f"{show(folder)}: holds maps, expected a new folder for the result",
-            fix=Setting("out", ..., "names it, and takes this one as an input too"),
-        )
+        raise DataError(f"{show(folder)}: holds maps, expected a new folder for the result, last")
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:

@@ -86,7 +86,7 @@ def iterate_rules(run: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
         ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
     ]
     for rule, programs in PROGRAMS_OF_AP_RULES.items():
-        rules.append(("ap", f"AP rule {rule}", programs, average_precision(whole, rule)))
+        rules.append(("ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))))
     for score, label, who, value in rules:
         yield OtherScores(label, who, {score: float(value)})
 

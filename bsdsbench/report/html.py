@@ -8,7 +8,6 @@ that is read only when the image is viewed, so that a page with thousands of pic
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -312,8 +311,7 @@ class Page:
         n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         if served and self.sources:
             n_pictures = len(self.ids)  # the server can draw every image
-        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-        date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
+        date = time.strftime("%Y-%m-%d", time.gmtime())
         data_sets = [run.set_line or f"{len(run.records)} images" for run in runs]
         protocols = [f"protocol {run.described}" for run in runs]
         # If a metric matches boundaries (`has_errors`), the legend adds "by an annotator"

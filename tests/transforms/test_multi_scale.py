@@ -192,9 +192,6 @@ def test_maps_on_disk_are_averaged_before_nms(tmp_path):
     thin = bb.nms((maps / 255).mean(axis=0))
     expected = np.floor(thin.astype(float) * 255 + 0.5).astype(np.uint8)
     np.testing.assert_array_equal(iio.imread(tmp_path / "out" / "a.png"), expected)
-    call("nms", "--average", *folders, "-o", tmp_path / "again", "--quiet")
-    np.testing.assert_array_equal(iio.imread(tmp_path / "again" / "a.png"), expected)
-
     refused("s2: holds maps, expected a new folder", call, "nms", "--average", *folders)
     write_maps(tmp_path / "other", {"b": maps[0]})
     words = r"other: no map of a"
