@@ -29,6 +29,7 @@ from bsdsbench.curves.ranked import (
     trapezoids,
 )
 from bsdsbench.curves.samples import (
+    RATE_SLACK,
     Ranking,
     above_zero,
     check_columns,
@@ -359,7 +360,7 @@ def threshold_curve(
     positive_instances, s = check_columns("number", targets=targets, scores=scores)
     if instance_count is None:
         instances = np.ones(s.size)
-        n_above = np.count_nonzero(positive_instances > 1)
+        n_above = np.count_nonzero(positive_instances > 1 + RATE_SLACK)
         if n_above and positive_instances.min() > 0:
             has = f"targets: {n_above} above 1, which count as 1, and none at 0"
             warn(InputWarning(f"{has}: labels of 1 and 2?"))

@@ -159,9 +159,9 @@ def _clustered_covariance(
     below (2, negatives): for both scores, the fraction of positives that score above each negative.
     positive, negative (n,): the masks of both classes. clusters (n,): the cluster of each sample.
     """
-    names = np.asarray(clusters)
+    names = np.asarray(clusters).ravel()
     try:
-        if n_missing := sum(name in ("", None) or name != name for name in names.ravel().tolist()):
+        if n_missing := sum(name in ("", None) or name != name for name in names.tolist()):
             raise DataError(f"clusters: {n_missing} missing, expected one for each sample")
         _, numbers = np.unique(names, return_inverse=True)  # of clusters, from 0
     except TypeError:

@@ -46,7 +46,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
         is_same_shape = probabilities.shape == table.shape
         if table.shape[1] == 2 or (is_same_shape and np.allclose(probabilities.sum(axis=1), 1)):
             has = f"labels: one-hot, of shape {table.shape}"
-            fix = "labels[:, 1] and scores[:, 1] for class 1"
+            fix = "labels[:, 1] and scores[:, 1] for class 1", "of maps, ravel() of both"
             raise DataError(f"{has}, expected one per sample", fix=fix)
     # Axes of length 1 do not matter, and a flat array fits a map of its size; two maps must agree
     axes, other_axes = ([n for n in a.shape if n > 1] for a in (table, probabilities))

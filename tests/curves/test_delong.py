@@ -88,6 +88,8 @@ def test_copies_in_clusters_are_one_sample():
     clustered = delong(*copies, clusters=np.repeat(np.arange(30), 4))
     assert clustered.p == pytest.approx(delong(labels, one, other).p, rel=1e-9)
     assert delong(*copies).p < clustered.p
+    maps = delong(labels, one, other, clusters=patients.reshape(5, 6))
+    assert maps.p == delong(labels, one, other, clusters=patients).p
 
 
 def test_one_cluster_has_no_variance():

@@ -53,7 +53,7 @@ REFUSED = {
         "^labels: shape .2, 3., scores: shape .3, 2.",
     ),
     "one-hot": ([[1, 0], [0, 1]], [[0.2, 0.8], [0.6, 0.4]], "^labels: one-hot, of shape .2, 2."),
-    "one-hot of 3": (np.eye(3), np.full((3, 3), 1 / 3), "^labels: one-hot, of shape .3, 3."),
+    "one-hot of 3": (np.eye(3), np.full((3, 3), 1 / 3), "^labels: one-hot, of shape .3, 3..*ravel"),
     "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
     "NaN as label": ([math.nan] * 2, [1.0, 2], "^labels: 2 NaN, the first at index 0"),
     "large integers": ([1, -1], [2**53 + 1, 1], "^scores: integers beyond"),

@@ -98,3 +98,4 @@ def test_the_chance_of_rows_without_instances_is_undefined():
 def test_labels_of_one_and_two_are_said():
     with pytest.warns(InputWarning, match="2 above 1, which count as 1, and none at 0"):
         curves.threshold_curve([1, 2, 2], [0.1, 0.9, 0.4])
+    curves.threshold_curve([1 + 1e-15, 0.5], [0.9, 0.4])  # shares: means of annotators

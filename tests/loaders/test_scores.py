@@ -50,6 +50,9 @@ def test_names_of_both_columns_among_others(read):
         assert read(f"{comments}# score,label\n0.5,1\n0.25,0\n") == [[1, 0], [0.5, 0.25]]
         assert read(f"{comments}1 0.5\n0 0.25\n") == [[1, 0], [0.5, 0.25]]
     refused("line 3: 'x'", read, "# of a net\n1,2\n1,x\n", error=FileFormatError)
+    assert read("# x, y of the target class\n1,2\n# fold 2\n0,3\n# end\n") == [[1, 0], [2, 3]]
+    for header, rows in (("y,p", "1,.5\n0,.25\n"), ("p,label", ".5,1\n.25,0\n")):
+        assert read(f"{header}\n{rows}") == read(f"{header.replace('p', 'score')}\n{rows}")
 
 
 def test_what_spreadsheets_and_shells_write(read):
@@ -60,6 +63,7 @@ def test_what_spreadsheets_and_shells_write(read):
     # commas between thousands, or both marks: not decimal
     for cell in ("1,234", "1.234,5"):
         refused(f"line 2: '{cell}'", read, f"label;score\n1;{cell}\n", error=FileFormatError)
+    refused("expected 1234, or 1.234", read, "label;score\n1;1,234\n")
 
 
 def test_points_between_thousands_or_before_decimals(read):
@@ -84,6 +88,7 @@ def test_a_header_of_numbers_and_weights_are_said(read):
     assert read("0,1\n1,2\n") == [[0, 1], [1, 2]]
     with pytest.warns(InputWarning, match="'sample_weight' is not used: every row counts once"):
         assert read("y_true,y_prob,sample_weight\n1,0.5,3\n") == [[1], [0.5]]
+    assert read("label,score,weight\n1,2,1.0\n0,3,1.0\n") == [[1, 0], [2, 3]]
     with pytest.warns(InputWarning, match="'Model' is not used: the rows of x, y are pooled"):
         assert read("Model,label,score\nx,1,2\ny,1,3\nx,0,1\n") == [[1, 1, 0], [2, 3, 1]]
     with pytest.warns(
@@ -115,7 +120,7 @@ def test_ids_are_distinct(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("label,other\n1,2\n", "label, other"),
+        ("label,id\n1,2\n", "label, id"),
         ("label,y,score\n1,2,3\n", r"label, y, score.*\(keep one of label, y: the truth\)"),
         ("y_true,y_pred,y_prob\n1,1,0.7\n", r"y_pred, y_prob: the score of the positive class\)"),
         ("label,prediction,confidence\n1,0,0.7\n", "keep one of prediction, confidence: the score"),

@@ -73,7 +73,7 @@ def read_scores(
     """Read a table of labels and scores from a text file, or from standard input if `path` is "-".
 
     Columns are separated by commas, semicolons, tabs or blanks; with another separator, a comma is
-    the decimal mark. Comments (#) may precede the table. If no cell of its first row is a number,
+    the decimal mark. Lines of # are comments. If no cell of its first row is a number,
     that row is a header with the names of a label column (label, y_true, target ...) and a score
     column (score, y_score ...). Without a header there are exactly two columns, the label first.
     Labels may be words, such as yes and no. A column called id, image, file ... whose cells are
@@ -107,14 +107,14 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     with its group, if any.
     """
     text = decode_text(data)
-    start = 0  # of the table, after comments
+    header = start = 0  # of the last comment, and of the table after comments
     while comment := _COMMENT.match(text, start):
-        if not _LABEL_NAMES.isdisjoint(re.findall(r"\w+", comment[1].lower())):
-            start = comment.start(1)  # a header, such as "# label score" by numpy.savetxt
-            break
-        start = comment.end()
+        header, start = comment.start(1), comment.end()
+    first_line = text[start:].lstrip().partition("\n")[0]
+    words, cells = (re.findall(r"[^\s,;]+", t.lower()) for t in (text[header:start], first_line))
+    if len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words):
+        start, first_line = header, text[header:start]  # such as "# label score" by numpy.savetxt
     text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
-    first_line = text.lstrip().partition("\n")[0]
     delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
         text = with_decimal_points(text)  # 0,5 becomes 0.5
@@ -134,13 +134,15 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     number_columns = [columns.label, columns.score]
     if columns.count is not None:
         number_columns.append(columns.count)
-    text_columns = [*columns.ids, *columns.groups]
+    text_columns = [*columns.ids, *columns.unused]
     if columns.cluster is not None:
         text_columns.append(columns.cluster)
     texts: dict[int, list[str]] = {k: [] for k in text_columns}  # column -> cells
     values = array("d")  # the numbers of all rows, one after another; reshaped at the end
     for row in rows:
         if len(row) != len(names):
+            if row[0].startswith("#"):  # a comment
+                continue
             fault = f"{len(row)} columns, expected {len(names)}"
             raise FaultError(f"line {lines.line_num}: {fault}")
         for k, cells in texts.items():
@@ -151,9 +153,12 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             values.extend([float(row[k]) for k in number_columns])
         except ValueError:
             raise FaultError(f"line {lines.line_num}: {_cell_fault(row, number_columns)}") from None
-    for k in columns.groups:
+    for k in columns.unused:
         groups = sorted({*texts[k]})
-        if 1 < len(groups) < max(3, len(texts[k])):  # as many as rows are rather numbers of rows
+        if names[k].lower() in _WEIGHTS:
+            if not {*groups} <= {"1", "1.0"}:
+                warn(InputWarning(f"column {names[k]!r} is not used: every row counts once"))
+        elif 1 < len(groups) < max(3, len(texts[k])):  # as many as rows are rather numbers of rows
             fault = f"column {names[k]!r} is not used: the rows of {listed(groups, 3)} are pooled"
             warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
     table = np.array(values).reshape(-1, len(number_columns))  # (n, 2 or 3): label, score, count
@@ -182,7 +187,10 @@ def _cell_fault(row: Sequence[str], columns: Sequence[int]) -> str:
     k = next(k for k in columns if not _is_number(row[k]))
     of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
     expected = of_labels if k == columns[0] else _EXPECTED
-    return f"{row[k].strip()[:40]!r} is not a number, {expected}"
+    cell = row[k].strip()[:40]
+    if cell.count(",") == 1 and "." not in cell:  # all commas may separate thousands
+        expected = f"expected {cell.replace(',', '')}, or {cell.replace(',', '.')}"
+    return f"{cell!r} is not a number, {expected}"
 
 
 @dataclass(frozen=True)
@@ -194,25 +202,29 @@ class _Columns:
     count: int | None
     cluster: int | None
     ids: list[int]
-    groups: list[int]
+    unused: list[int]  # of weights and groups
 
 
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> _Columns:
     """Choose the columns by the cells of the first row, a header unless one of them is a number.
 
     `count` and `cluster` are the names of further columns, or None. If there is no header, or no
-    name of a label or score column, the first of exactly two columns has the label.
+    name of a label or score column, the first of exactly two columns has the label. If one of two
+    has such a name, the other column is the other.
 
     Raises FaultError if one of the columns is missing, or if there are several of labels or scores.
-    A column of weights gives an InputWarning.
     """
     label, score = 0, 1
     if not any(map(_is_number, names)):
         label_columns = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES]
         score_columns = _find_score_columns(names)
+        others = {*_ID_NAMES, *_WEIGHTS}.intersection(map(str.lower, names))
         if len(label_columns) == len(score_columns) == 1:
             label, score = label_columns[0], score_columns[0]
-        elif len(names) != 2 or label_columns or score_columns:
+        elif len(names) == 2 and len(label_columns + score_columns) < 2 and not others:
+            label = next(iter(label_columns), 1 - next(iter(score_columns), 1))
+            score = 1 - label
+        else:
             expected = "expected one called label and one called score"
             # Advice to keep one of several; for a missing column there is none
             several, meaning = label_columns, "the truth"
@@ -227,15 +239,13 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
     for name in (count, cluster):
         if name is not None and name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
-    for name in names:
-        if name.lower() in _WEIGHTS and name not in (count, cluster):
-            warn(InputWarning(f"column {name!r} is not used: every row counts once"))
     count_column = None if count is None else names.index(count)
     cluster_column = None if cluster is None else names.index(cluster)
     used = (label, score, count_column, cluster_column)
-    groups = [k for k, n in enumerate(names) if n.lower() in _GROUP_NAMES and k not in used]
+    known = {*_GROUP_NAMES, *_WEIGHTS}
+    unused = [k for k, name in enumerate(names) if name.lower() in known and k not in used]
     ids = [k for k, name in enumerate(names) if name.lower() in _ID_NAMES]
-    return _Columns(label, score, count_column, cluster_column, ids, groups)
+    return _Columns(label, score, count_column, cluster_column, ids, unused)
 
 
 def _find_score_columns(names: Sequence[str]) -> list[int]:
