@@ -536,7 +536,7 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
     return np.repeat(is_inside, runs.astype(np.int64)).reshape(shape, order="F")
 
 
-def _parse_runs(text: str) -> I8:
+def _parse_runs(text: str) -> list[int]:
     """Decode COCO's compressed run lengths; return [-1] for text that is invalid or cut short.
 
     A character's code, less 48, is a number of six bits. The lower five are part of a run length;
@@ -544,23 +544,19 @@ def _parse_runs(text: str) -> I8:
     The last five bits of a length are signed. From the fourth run on, the text has the difference
     from the run two before, which may be negative: "P1" is 0 + 1 * 32, and "O" is 31 - 32 = -1.
 
-    >>> _parse_runs("P123O").tolist()
+    >>> _parse_runs("P123O")
     [32, 2, 3, 1]
     """
-    six_bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
-    is_last = (six_bits & 32) == 0  # the last character of a length
-    if not six_bits.size or not is_last[-1] or six_bits.min() < 0 or six_bits.max() > 63:
-        return np.array([-1])  # no possible length
-    ends = np.flatnonzero(is_last)  # index of the last and of the first character of each length
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    place = np.arange(six_bits.size) - np.repeat(starts, ends - starts + 1)  # 0, 1 .. in a length
-    # Each character adds its five bits times 32 ** place. A length so long that it overflows int64
-    # gives a wrong sum, which the caller refuses
-    shift = 5 * place
-    runs = np.add.reduceat((six_bits & 31) << shift, starts)
-    # If the highest bit of the last five, the sign, is set, they stand for 32 less
-    runs -= np.where(six_bits[ends] & 16, 32 << shift[ends], 0)
-    # Counted from 0, runs 3, 5 .. are differences from 1, 3 .., and runs 4, 6 .. from 2, 4 ..
-    for first in (1, 2):
-        runs[first::2] = np.cumsum(runs[first::2])
-    return runs
+    runs = list[int]()
+    run = shift = 0  # the bits of the next length that were read so far, and their number
+    for code in text.encode("ascii", "replace"):
+        six_bits = code - 48
+        if not 0 <= six_bits < 64 or shift > 60:
+            return [-1]  # no possible length
+        run |= (six_bits & 31) << shift
+        shift += 5
+        if not six_bits & 32:  # the last character of the length
+            run -= (six_bits >> 4) << shift  # its highest bit, the sign
+            runs.append(run + (runs[-2] if len(runs) > 2 else 0))
+            run = shift = 0
+    return runs if runs and not shift else [-1]
