@@ -365,9 +365,7 @@ def read_truth(
             made = options.mask(pictures.to_plane(array, "mask"), file=path.name)
             arguments = {"mask": made.mask, "valid": made.valid, "evidence": made.evidence}
         else:
-            # For metrics of objects, a file without classes may have instance numbers
-            of_objects = options.kind in (Kind.INSTANCES, Kind.OBJECTS)
-            arguments |= class_files.parse_annotated_classes(arrays, path, of_objects)
+            arguments |= class_files.parse_annotated_classes(arrays, path)
             instances_file = class_files.find_instances_file(path) if instances else None
             if instances_file and "labels" in arguments:
                 class_files.add_instances(arguments, instances_file, read)

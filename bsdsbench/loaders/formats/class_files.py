@@ -50,15 +50,12 @@ def read_predicted_classes(
         return Prediction(image_id, paths[0], classes=binarised.mask, evidence=evidence)
 
 
-def parse_annotated_classes(
-    arrays: dict[str, object], path: Path, of_objects: bool = False
-) -> dict[str, object]:
+def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, object]:
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
     - SBD (Semantic Boundaries Dataset): the struct GTcls has the label map (Segmentation) and the
       boundaries of each class (Boundaries). They give "labels" (H, W) and "class_boundaries", bool
-      (C, H, W). A file without GTcls may have the struct GTinst, a map of instance numbers. It
-      gives "labels" if the metric compares objects (`of_objects`), as numbers are no classes.
+      (C, H, W).
     - The struct groundTruth of a crack set, such as CFD, gives "labels": 1, and 2 for the crack.
     - Any other file holds one array, see `class_parts`.
     """
@@ -69,9 +66,6 @@ def parse_annotated_classes(
             raise FaultError(f"GTcls has {names}, expected Boundaries and Segmentation")
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
-    struct = arrays.get("GTinst")
-    if of_objects and isinstance(struct, dict) and "Segmentation" in struct:
-        return {"labels": struct["Segmentation"]}
     crack = pictures.find_crack_mask(arrays)
     if crack is not None:
         return {"labels": 1 + crack.astype(np.uint8)}
