@@ -33,18 +33,11 @@ from bsdsbench.loaders.labels import (
     white_of,
 )
 from bsdsbench.loaders.pairing import Layout
+from bsdsbench.protocol.signature import WORDS
 from bsdsbench.scores.counts import Evidence, ImageRecord, Values
 from bsdsbench.text import listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
-FORM_WORDS = {  # `Prediction.form` -> description
-    "soft8": "soft 8-bit maps",
-    "soft16": "soft 16-bit maps",
-    "float": "soft float maps",
-    "binary": "binary maps",
-    "ucm2": "contour maps of double size (ucm2)",
-    "segs": "segmentations",
-}
 SIDE_NAMES = ("its prediction", "its ground truth")
 DARKER = "are darker on the ground truth than off it"
 
@@ -297,7 +290,7 @@ class ReadOptions:
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
             names = sorted(set(forms))
-            content = " and ".join(map(FORM_WORDS.get, names, names))  # or the form itself
+            content = " and ".join(map(WORDS["pred"].names.get, names, names))  # or the form itself
         elif self.kind is Kind.MASK:
             flags = _all_flags(images)
             object_values = "not 0"  # bools and floats of two values

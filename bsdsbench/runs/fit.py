@@ -48,7 +48,6 @@ FLIPS = (
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 _MUCH_DARKER = 1.3
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
-_ROUNDING = 1e-9  # larger than the rounding errors of means of maps
 
 
 @dataclass(eq=False)
@@ -153,18 +152,9 @@ class Look:
         if not (is_mask or self.pred.kind == "soft") or values.shape != mask.shape:
             return False
         background = ~mask & self.gt.parts.get("valid", np.True_)
-        n_object, n_beside = np.count_nonzero(mask), np.count_nonzero(background)
-        if not n_object or not n_beside:
+        if not mask.any() or not background.any():
             return False
         on_object = self._mean(values[mask])
-        # A quick test first, as most maps are not dark: the sum of all values, void pixels
-        # included, less the sum on the object is at least the sum on the background. If even this
-        # bound of the background's mean is too low, the mean need not be computed. The test needs
-        # values of 0 or more, but a mask may have -1 where it is void
-        if values.dtype.kind != "i" or values.min() >= 0:
-            bound = (self._mean(values) * values.size - on_object * n_object) / n_beside
-            if bound + _ROUNDING < max(least, on_object + _DARKER_BY):
-                return False
         beside = self._mean(values[background])
         if on_object + _DARKER_BY >= beside or beside <= least:
             return False

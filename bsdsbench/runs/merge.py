@@ -172,8 +172,6 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
         "ground truth": run.provenance.truth,  # a hash of the files of all shards
         _GROUP_COLUMNS: group_columns(run.records) if run.records else None,
         _PLUGIN_SOURCES: run.provenance.sources,  # of metrics that are not in this package
-        # The public data set with the most annotations in common with the run, or ""
-        "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,  # a hash of the ids of all shards
         # The function and the user's label of its maps. The other fields, such as the versions of
         # Python, may differ between machines
