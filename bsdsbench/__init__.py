@@ -59,9 +59,7 @@ if TYPE_CHECKING:
     from bsdsbench.metrics.matches import Match as Match
     from bsdsbench.metrics.matches import match_boundaries as match_boundaries
     from bsdsbench.metrics.pixel import pixel_counts as pixel_counts
-    from bsdsbench.metrics.pixel import pixel_score as pixel_score
     from bsdsbench.metrics.region.counting import region_counts as region_counts
-    from bsdsbench.metrics.region.metric import region_score as region_score
     from bsdsbench.plotting import DETCurveDisplay as DETCurveDisplay
     from bsdsbench.plotting import PRCurveDisplay as PRCurveDisplay
     from bsdsbench.plotting import ROCCurveDisplay as ROCCurveDisplay
@@ -113,7 +111,7 @@ _PACKAGES = {
     "loaders.labels": "seg2bdry",
     "loaders.readers": "load_ground_truth load_prediction",
     "transforms.maps": "nms thin",
-    "metrics.pixel": "pixel_counts pixel_score",
+    "metrics.pixel": "pixel_counts",
     "plotting": "DETCurveDisplay PRCurveDisplay ROCCurveDisplay",
     "protocol.nms_recipes": "NMSParams",
     "protocol.protocol": "Protocol",
@@ -122,7 +120,6 @@ _PACKAGES = {
     "scores.counts": "Counts ImageRecord MatchCounts OperatingPoint Score",
     "metrics.base": "Column Metric",
     "metrics.region.counting": "region_counts",
-    "metrics.region.metric": "region_score",
     "runs.merge": "merge",
     "runs.engine": "evaluate evaluate_humans",
     "runs.arrays": "evaluate_items",

@@ -101,16 +101,11 @@ def test_the_argument_is_named(call, named):
 
 
 def test_counts_of_one_image_have_scores_and_other_things_none():
-    for count, score in (
-        (bb.boundary_counts, bb.boundary_score),
-        (bb.pixel_counts, bb.pixel_score),
-    ):
-        counts = count(SOFT, [EDGES], THREE)
-        name = score.__name__.removesuffix("_score")
-        record = bb.ImageRecord("a", EDGES.shape, {name: counts})
-        assert repr(score(counts, THREE)) == repr(score([record], THREE))
-        for records in ([counts], {"a": record}, "a"):
-            refused(f"{name} scores: .*, expected ImageRecords", score, records)
+    counts = bb.boundary_counts(SOFT, [EDGES], THREE)
+    record = bb.ImageRecord("a", EDGES.shape, {"boundary": counts})
+    assert repr(bb.boundary_score(counts, THREE)) == repr(bb.boundary_score([record], THREE))
+    for records in ([counts], {"a": record}, "a"):
+        refused("boundary scores: .*, expected ImageRecords", bb.boundary_score, records)
 
 
 def test_a_protocol_takes_numbers_of_numpy():

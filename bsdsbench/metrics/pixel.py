@@ -30,7 +30,7 @@ from bsdsbench.metrics.matches import given_prediction
 from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_maps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.curve import AP_RULES, PRCurve, average_precision, curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, ratio, weighted_mean, weighted_sum
 from bsdsbench.transforms.maps import prepare
@@ -176,41 +176,6 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
         has_pixels = union + stack["tn"] > 0
         iou = np.where(has_pixels, ratio(stack["tp"], union), np.nan)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
-
-
-def pixel_score(
-    records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
-) -> Score:
-    """Compute the pixel scores of a set of images from the pixel counts in their records.
-
-    The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is its point
-    of equal false positive and false negative rates. Both are NaN if all pixels have one label.
-
-    Parameters
-    ----------
-    records : sequence of ImageRecord, or Counts
-        One record per image, in any order; or the counts of a single image.
-    protocol : Protocol, str or None
-        The protocol to score with, or the name of a preset; bsds500 if None.
-
-    Returns
-    -------
-    Score
-        `ods`, `ois`, `ap` and `curve` as for boundaries, and `auc_roc`, `eer`, `mae`, `n_images`.
-
-    Raises
-    ------
-    DataError
-        If there are no records, a record lacks pixel counts, or the thresholds differ.
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> counts = bb.pixel_counts([[0.9, 0.2]], [[[1, 0]]], bb.Protocol(thresholds=(0.5,)))
-    >>> round(bb.pixel_score(counts).mae, 3)
-    0.15
-    """
-    return PixelMetric().score(records, Protocol.load(protocol))
 
 
 def pixel_counts(

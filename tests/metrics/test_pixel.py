@@ -14,7 +14,7 @@ import bsdsbench as bb
 from bsdsbench.errors import ShapeError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.pixel import pixel_counts, pixel_score
+from bsdsbench.metrics.pixel import PixelMetric, pixel_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.counts import ImageRecord
@@ -59,7 +59,7 @@ def test_note_5_2_sums_before_it_divides():
     first = pixel_counts(table_7, [NOTE_GT], QUARTERS)
     second = pixel_counts(table_9, [table_8], QUARTERS)
     records = [ImageRecord(k, (4, 4), {"pixel": c}) for k, c in (("a", first), ("b", second))]
-    curve = pixel_score(records).curve
+    curve = PixelMetric().score(records, QUARTERS).curve
     assert (curve.recall[1], curve.precision[1]) == pytest.approx((4 / 8, 4 / 7))
 
 
@@ -126,7 +126,7 @@ def test_ap_is_scikit_learns_average_precision_on_the_same_thresholds(case, oper
     for k, (one, mask) in enumerate(zip(soft, masks, strict=True)):
         counts = pixel_counts(one, [mask], protocol)
         records.append(ImageRecord(str(k), mask.shape, {"pixel": counts}))
-    ap = pixel_score(records, protocol).ap
+    ap = PixelMetric().score(records, protocol).ap
     if not masks.any():
         assert np.isnan(ap)
         return

@@ -13,6 +13,7 @@ from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.pairing import pair
 from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
 from bsdsbench.runs.arrays import named_id
@@ -331,7 +332,7 @@ def test_region_labels_are_named_by_the_option_of_the_refusal():
     ev = bb.StreamingEvaluator(protocol, pred_kind="labels", **options)
     ev.update(*items[0][1:])
     counts = bb.region_counts(*items[0][1:])
-    expected = bb.region_score(counts).covering.ods
+    expected = registry.get("region").score(counts, protocol).covering.ods
     assert run.score("region").covering.ods == expected
     assert ev.compute().score("region").covering.ods == expected
     refused("differ", ev.merge, bb.StreamingEvaluator(protocol, **options), error=bb.DataError)

@@ -26,7 +26,7 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Symptoms, Texts
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
+from bsdsbench.scores.counts import Counts, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
@@ -382,34 +382,3 @@ class RegionMetric(Metric[None]):
         if not scores:
             return None
         return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))}
-
-
-def region_score(records: Sequence[ImageRecord] | Counts) -> Score:
-    """Compute the region scores (covering, PRI, VOI and others) of a data set.
-
-    Parameters
-    ----------
-    records : sequence of ImageRecord, or Counts
-        One record per image, with region counts, in any order; or the counts of a single image.
-
-    Returns
-    -------
-    Score
-        The measures described in `RegionMetric`, such as `covering`, each with its scores.
-
-    Raises
-    ------
-    DataError
-        If there are no records, if a record has no region counts, or if the records were computed
-        at different thresholds or from different numbers of segmentations.
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> import numpy as np
-    >>> truth, pred = np.array([[1, 1, 1, 2, 2, 2]]), np.array([[1, 1, 3, 3, 2, 2]])
-    >>> counts = bb.region_counts(bb.Prediction("a", segs=(pred,)), [truth])
-    >>> round(bb.region_score(counts).covering.ods, 3)
-    0.667
-    """
-    return RegionMetric().score(records, Protocol())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.region.metric import ERROR_OF_SIMILARITY, region_score
+from bsdsbench.metrics.region.metric import ERROR_OF_SIMILARITY, RegionMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord
 
@@ -48,7 +48,8 @@ def counts(thresholds=T, **changes):
 
 
 def score(*rows):
-    return region_score([ImageRecord(str(k), (2, 2), {"region": c}) for k, c in enumerate(rows)])
+    records = [ImageRecord(str(k), (2, 2), {"region": c}) for k, c in enumerate(rows)]
+    return RegionMetric().score(records, Protocol())
 
 
 def test_official_rules():
