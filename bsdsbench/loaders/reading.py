@@ -195,9 +195,7 @@ class ReadOptions:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, f"if {_listed(void)} is void")
         if self.kind is Kind.MASK and are_integers and self.components:
-            # Then only the masks of the other side are still divided into connected components
-            masks = "predictions" if self.truth else "truth"
-            yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
+            yield Setting(f"{self.metric}.components", "none", "if both sides number objects")
         elif self.kind is Kind.MASK and are_integers:
             yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
         if self.truth:
@@ -216,13 +214,12 @@ class ReadOptions:
             yield Setting("gt_kind", "labels", "if these are region labels")
             yield "--metrics contour if these are class labels"
 
-    def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
+    def problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
 
         `images` has the `Evidence` of each image on this side: flags of its values, and `levels`,
-        its distinct values or its object number. `others` has that of the other side. A flag of one
-        image counts for the set, as all files of a set are written alike. A problem names the first
-        file with the flag.
+        its distinct values or its object number. A flag of one image counts for the set, as all
+        files of a set are written alike. A problem names the first file with the flag.
         """
         flags = _all_flags(images)  # flags that some image has
         side = SIDE_NAMES[self.truth]
@@ -266,9 +263,7 @@ class ReadOptions:
         # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
         if flags & Values.PIECES and len(_object_numbers(images)) == 1:
             option = f"{self.metric}.components"
-            only_here = Setting(f"{option}_of", "truth" if self.truth else "predictions")
-            beside = (only_here,) if _all_flags(others) & Values.NUMBERS else ()
-            number = Setting(option, 8, "to number them", beside)  # 8: diagonals are connected
+            number = Setting(option, 8, "to number them on both sides")  # 8: also diagonally
             levels = _first_with(Values.PIECES, images).levels
             has = f"{has_always} one number, {_listed(levels)}, for several pieces"
             as_one = Setting(option, 0, "to take them as one object")
@@ -367,8 +362,8 @@ class Readings(NamedTuple):
         flags = _all_flags(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:  # they are paired by their number
             yield from self._number_problems(preds, gts)
-        for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
-            yield from options.problems(images, others)
+        yield from self.pred.problems(preds)
+        yield from self.gt.problems(gts)
         if flags & Values.FAINT and not flags & Values.STRONG:  # all are
             maxima = [evidence.strongest for evidence in preds]
             if any(maxima):  # soft maps; they are 0 for masks, and for soft maps of zeros

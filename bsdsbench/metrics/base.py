@@ -179,7 +179,6 @@ class FilesRead:
     classes: tuple[str, ...] = ()  # names of the classes if a prediction has one file per class
     instances: bool = False  # True if the instance maps of the ground truth are read too
     sequences: bool = False  # True if images are frames with ids SEQUENCE/FRAME
-    pred_labels: Kind | None = None  # as `labels`, but of predictions; None: the same as `labels`
     components: bool = False  # True if the connected components of masks are objects
 
 
@@ -370,8 +369,7 @@ class Metric(ABC, Generic[Opt]):
         These are the fields in `uses` and, if the files contain masks, those that define which
         pixel values are the object, such as "gt_threshold".
         """
-        files = self.files_read(opt)
-        reads_masks = Kind.MASK in (files.labels, files.pred_labels)
+        reads_masks = self.files_read(opt).labels is Kind.MASK
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
@@ -488,7 +486,7 @@ class Metric(ABC, Generic[Opt]):
         """
         files = self.files_read(self.options_of(protocol))
         # Label maps are not in the table: the metric's options decide what they contain
-        content = _CONTENT_OF_KIND.get(pred_kind, files.pred_labels or files.labels)
+        content = _CONTENT_OF_KIND.get(pred_kind, files.labels)
         content_of_gt = _CONTENT_OF_KIND.get(self.gt_kind, files.labels)
         if content_of_gt is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             content_of_gt = Kind.REGIONS  # annotators' maps are segmentations, not boundaries

@@ -31,7 +31,6 @@ from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.pairs import find_instances, match_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
-    COMPONENTS_OF,
     MapContents,
     as_label_maps,
     number_masks,
@@ -64,7 +63,6 @@ class InstancesOptions(MapContents):
     """The definition of an object, and of when it counts as found."""
 
     components: int | None = COMPONENTS
-    components_of: str = COMPONENTS_OF
     overlap: str = option(
         "iou",
         'Which objects are found (ground truth) or right (predictions): "any" if they overlap an '
@@ -110,7 +108,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     pred, gt : array_like
         Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or -1
         means no object. If `opt.components` is 4 or 8, the maps are masks, whose connected
-        components are the objects; `opt.components_of` can limit this to one of the two maps.
+        components are the objects.
     opt : InstancesOptions or None
         Defines what an object is, and when it counts as found; None means the defaults.
 
@@ -149,7 +147,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     if opt.components:
         void = void_of(gt_map, opt.ignored)
         valid = None if void is None else ~void
-        pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
+        pred_map, gt_map = number_masks(pred_map, gt_map, opt.components, valid)
         opt = evolve(opt, ignore=())  # now numbers, of which none is to be ignored
     instances = find_instances(pred_map, gt_map, opt)
     # Areas of the objects without void pixels, so that objects on these alone have the area 0

@@ -134,20 +134,6 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
         )
 
 
-def _describe_components(options: MapContents) -> str:
-    """Return the caption for `components`, or "" if objects are numbered in the maps."""
-    if not options.components:
-        return ""
-    side = "" if options.components_of == "both" else f" of the {options.components_of}"
-    return f"objects: {options.components}-connected components{side}"
-
-
-def _check_components_of(options: MapContents, _: object, side: str) -> None:
-    """Raise ProtocolError if `components_of` names one side, but there are no components."""
-    if side != "both" and not options.components:
-        raise ProtocolError(f"components_of {side}: expected components 8 or 4 with it")
-
-
 def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
     """Raise ProtocolError if a name in `things` is not a class, or there is no label to ignore."""
     for name in named or ():
@@ -164,31 +150,21 @@ COMPONENTS = option(
     "several pieces.",
     NEIGHBOURS,
     lambda value: None if value == "none" else value,
-    caption=_describe_components,
-)
-COMPONENTS_OF = option(
-    "both",
-    'The maps to which `components` applies: "both", or "predictions" or "truth" alone where the '
-    "maps of the other side hold numbers of objects.",
-    [one_of("both", "predictions", "truth"), _check_components_of],
+    caption=lambda o: f"objects: {o.components}-connected components" if o.components else "",
 )
 
 
-def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> MapPair:
+def number_masks(pred: Map, gt: Map, neighbours: int, valid: Bool | None) -> MapPair:
     """Number the connected components of predicted and annotated masks (H, W) from 1.
 
-    `opt.components` (4 or 8) is the connectivity. `opt.components_of` ("both", "predictions" or
-    "truth") says which maps are masks; the other map already holds numbers of objects, which it
-    keeps. First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at
-    half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
+    `neighbours` (4 or 8) is the connectivity. First, void pixels (`valid` is False) become 0 in
+    both maps. Gray masks are binarised at half of white (255, 65535 or 1). Raises DataError if a
+    map is no mask.
     """
     maps = []
-    for labels, side, name in ((pred, PRED_SIDE, "predictions"), (gt, GT_SIDE, "truth")):
-        numbered = without_void(labels, valid)
-        if opt.components and opt.components_of in ("both", name):  # a mask
-            mask = binarise(numbered, None, side)
-            numbered = number_pieces(mask, opt.components, background=0)
-        maps.append(numbered)
+    for labels, side in ((pred, PRED_SIDE), (gt, GT_SIDE)):
+        mask = binarise(without_void(labels, valid), None, side)
+        maps.append(number_pieces(mask, neighbours, background=0))
     return MapPair(*maps)
 
 
@@ -201,7 +177,6 @@ class MapContents:
     unit: str = "instance"
     divisor: int = 0
     components: int | None = None
-    components_of: str = "both"
     things: tuple[str, ...] | None = None
 
     @property
@@ -253,7 +228,6 @@ class LabelOptions(MapContents):
         [whole(0, 2**31 - 1, "a whole number from 0"), _check_divisor],
     )
     components: int | None = COMPONENTS
-    components_of: str = COMPONENTS_OF
     things: tuple[str, ...] | None = option(
         None,
         "Classes that have instances, for maps in which a value below `divisor` is the label of a "

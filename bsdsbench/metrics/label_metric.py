@@ -68,15 +68,14 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
 
     The options determine the content of the maps, by the first condition that is true:
 
-    - `components` is 4 or 8: masks, whose connected components are numbered here; if
-      `components_of` is "predictions" or "truth", the map of the other side holds instance numbers
+    - `components` is 4 or 8: masks, whose connected components are numbered here
     - `unit` is "instance" or "id": numbers of instances, paired by overlap or by number
     - `classes` are given: class labels
     - otherwise: masks
 
     Where the ground truth is void (`gt.valid` is False), the annotated map becomes VOID, the
-    smallest int64. In the returned options, `components`, `components_of` and `ignore` are reset if
-    they have been applied, here or when the files were read, and must not be applied again.
+    smallest int64. In the returned options, `components` and `ignore` are reset if they have been
+    applied, here or when the files were read, and must not be applied again.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -92,8 +91,8 @@ def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[M
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
-        pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
-        opt = _evolve(opt, components=0, components_of="both", ignore=-1)
+        pred_map, gt_map = number_masks(pred_map, gt_map, opt.components, valid)
+        opt = _evolve(opt, components=0, ignore=-1)
     elif opt.unit != "class":  # numbers of instances: only check them
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)  # saved with too few bits
         _refuse_reused_numbers(pred_map, PRED_SIDE)  # more instances than the dtype has numbers
@@ -181,25 +180,18 @@ class LabelMetric(Metric[MapOptions]):
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the prediction and ground-truth files contain if the options are `opt`.
 
-        In `FilesRead`, `labels` is the content of both files, or of the ground truth alone if
-        `pred_labels` names another one of the predictions. Values to ignore are its `void` only for
-        masks; in other maps they stay in the map as labels.
+        Values to ignore are `FilesRead.void` only for masks; in other maps they stay as labels.
         """
-        if opt.unit == "id":
-            pred_kind = gt_kind = Kind.OBJECTS  # each number is the same object in both maps
+        if opt.components:  # objects are the connected components of masks
+            kind = Kind.MASK
+        elif opt.unit == "id":
+            kind = Kind.OBJECTS  # each number is the same object in both maps
         elif opt.unit == "instance":
-            pred_kind = gt_kind = Kind.INSTANCES  # numbers of objects that are paired by overlap
+            kind = Kind.INSTANCES  # numbers of objects that are paired by overlap
         else:
-            pred_kind = gt_kind = Kind.CLASSES if opt.classes else Kind.MASK
-        if opt.components:  # objects are the connected components of masks, on both sides or on one
-            pred_kind = pred_kind if opt.components_of == "truth" else Kind.MASK
-            gt_kind = gt_kind if opt.components_of == "predictions" else Kind.MASK
-        return FilesRead(
-            labels=gt_kind,
-            void=opt.ignored if gt_kind is Kind.MASK else (),
-            pred_labels=None if pred_kind is gt_kind else pred_kind,
-            components=bool(opt.components),
-        )
+            kind = Kind.CLASSES if opt.classes else Kind.MASK
+        void = opt.ignored if kind is Kind.MASK else ()
+        return FilesRead(labels=kind, void=void, components=bool(opt.components))
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.

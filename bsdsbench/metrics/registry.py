@@ -340,7 +340,7 @@ def group_by_reading(
     groups: dict[object, list[Metric]] = {}
     for metric in deciding:
         files = metric.files_read(metric.options_of(protocol))
-        content = metric.gt_kind, files.labels, files.pred_labels, files.void
+        content = metric.gt_kind, files.labels, files.void
         groups.setdefault(content, []).append(metric)
     first_group = next(iter(groups.values()))
     for metric in map(get, metrics):

@@ -215,42 +215,6 @@ def test_the_refusal_of_train_ids_is_one_line_on_the_command_line(tmp_path):
     assert ways in done.stderr
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize(("mask_side", "word"), [("p", "predictions"), ("g", "truth")])
-def test_components_are_of_the_side_that_has_masks(tmp_path, metric, mask_side, word):
-    """Numbers beside masks: the refusal names the options that read both, and they are right."""
-    for side in "pg":
-        numbered = side != mask_side
-        found = 3 if side == "p" else 4
-        write(tmp_path / side, a=nuclei(found, numbered), b=nuclei(found, numbered))
-    one_side = f"{metric}.components_of='{word}'"
-    refused(rf"{metric}.components=8 and {one_side} to number them", scored, tmp_path, metric)
-    refused(rf"{one_side} if these are object numbers", scored, tmp_path, metric, components=8)
-    score = scored(tmp_path, metric, components=8, components_of=word)
-    expected = scored_of_numbers(metric)
-    for key in ("recall", "f1", "rq", "sq", "biou"):  # those that the metric has
-        assert score.to_mapping().get(key) == expected.get(key)
-    wrong = {"components_of": word}
-    refused(rf"components_of {word}: expected components 8 or 4", scored, tmp_path, metric, **wrong)
-
-
-def scored_of_numbers(metric):
-    """The scores of two images with three of four objects, all numbered."""
-    protocol = Protocol.preset("masks").replace(options={metric: METRICS[metric]})
-    items = [(k, nuclei(3, True), nuclei(4, True)) for k in "ab"]
-    return bb.evaluate_items(items, protocol, metric, workers=1).score(metric).to_mapping()
-
-
-def test_arrays_of_numbers_beside_masks():
-    mask, numbers = nuclei(3, False), nuclei(4, True) + np.int32(0)
-    numbers[numbers > 0] += 300
-    options = {"instances": {"components": 8, "components_of": "predictions"}}
-    protocol = Protocol.preset("masks").replace(options=options)
-    run = bb.evaluate_items([("a", mask, numbers)], protocol, "instances", workers=1)
-    score = run.score("instances")
-    assert (score.found, score.missed, score.false, score.aji) == (3, 1, 0, 0.75)
-
-
 def tiled(numbers):
     """Number the background 1 and the objects from 2, with lines of 0 as a watershed draws them."""
     lines = np.zeros(numbers.shape, bool)

@@ -123,10 +123,8 @@ def settled(table, name, /, **changes):
     """A protocol with changes, and with the options of the metric of a table."""
     classes = {} if table != "semantic" or name == "classes" else {"classes": ["a"]}
     options = {"semantic": classes}
-    if name.startswith("components") and table in ("contour", "segmentation"):
+    if name == "components" and table in ("contour", "segmentation"):
         options[table] = {"unit": "instance"}  # the numbers are those of pieces of masks
-    if name == "components_of":
-        options[table] = {**options.get(table, {}), "components": 8}
     changed = Protocol(options=options).replace(**changes)
     return registry.complete_options(changed) if table else changed
 
