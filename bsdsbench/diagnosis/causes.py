@@ -356,7 +356,7 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
             label = f"NMS {names[0]} ({parameters})"
             nms_change = {"nms": True, "nms_params": names[0]}
             yield CountingChange("nms", label, ", ".join(names), (nms_change,))
-    if metric.reads == "annotators":
+    if metric.reads in ("annotators", "soft"):
         who = "scripts that read one annotation"
         yield CountingChange("annotators", "the first annotator alone", who, annotators="first")
         label = "all annotators drawn into one map"

@@ -25,9 +25,9 @@ from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
-from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
+from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS
 from bsdsbench.metrics.matches import given_prediction
-from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_maps, steps_of_soft
+from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -53,7 +53,7 @@ class PixelOptions(VoidOptions):
 class _PixelCounts(Metric[Opt]):
     """Base class of metrics that are computed from `pixel_counts`."""
 
-    void = takes_masks = cuts_at_thresholds = True
+    reads, void, takes_masks, cuts_at_thresholds = "soft", True, True, True
     void_option = "ignore"
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Counts:
@@ -63,19 +63,11 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> OverlaySteps:
-        """Classify each pixel as correct, false or missed at each threshold of the protocol.
-
-        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation. Void
-        pixels have no class.
-        """
+        """Classify each pixel as correct, false or missed at each threshold of the protocol."""
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         same_shape(pred.shape, masks.shape[1:])
-        if pred.kind == "segs":
-            boundaries = boundaries_of_segs(pred, valid)
-            thresholds = np.arange(1.0, len(boundaries) + 1)
-            return steps_of_maps(thresholds, boundaries, masks, valid)
         # Inverted, normalised or thinned to ridges by NMS, if the protocol says so
         soft = prepare(pred.boundary_map(), protocol, valid)
         # A cut is the smallest predicted value at a threshold: slightly above it with operator ">"
@@ -187,9 +179,7 @@ def pixel_counts(
     ----------
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. The protocol may invert the map and apply NMS, but it is never thinned. For n
-        segmentations the thresholds are 1 .. n, one per segmentation, and `abs_error_sum` uses the
-        mean of their boundary maps.
+        Prediction. The protocol may invert the map and apply NMS, but it is never thinned.
     gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, or a map alone, of 0 and 1 in any dtype or of 0 and 255 in
         uint8; or a GroundTruth.
@@ -221,22 +211,15 @@ def pixel_counts(
     pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
-    # `maps` (M, H, W), and `cuts`, the smallest values that count as predicted at the thresholds
-    if pred.kind == "segs":
-        # A bool map for each segmentation, cut at 1: map k stands for threshold k of 1 .. M
-        maps, cuts = boundaries_of_segs(pred, valid), np.array([1.0])
-        soft, thresholds = maps.mean(axis=0), np.arange(1.0, len(maps) + 1)
-    else:
-        soft = prepare(pred.boundary_map(), protocol, valid)
-        maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
-    if valid is not None:  # keep the n valid pixels, as maps of one row: (M, 1, n)
-        soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    # For each map int64 (4, cuts): tp, fp, fn and tn, summed over annotators
-    tables = [np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0) for one_map in maps]
-    tp, fp, fn, tn = np.hstack(tables)  # (4, T)
+    soft = prepare(pred.boundary_map(), protocol, valid)
+    if valid is not None:  # keep the n valid pixels, as maps of one row: (1, n)
+        soft, gt_maps = (maps[..., valid][..., None, :] for maps in (soft, gt_maps))
+    cuts = protocol.cuts()  # the smallest values that count as predicted at the thresholds
+    tp, fp, fn, tn = np.sum([confusion(soft, gt, cuts) for gt in gt_maps], axis=0)  # (4, T)
     # Errors of integer maps are summed exactly, in units of 1 / full_scale; bool maps are 0 and 1
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)
     error_sum = error / full_scale
+    thresholds = protocol.threshold_array()
     return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error_sum)

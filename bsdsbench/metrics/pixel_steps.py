@@ -163,27 +163,6 @@ def steps_of_soft(
     )
 
 
-def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None) -> OverlaySteps:
-    """Classify the pixels of T binary maps, one per threshold, as correct, false or missed.
-
-    maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
-        segmentations. A pixel may be predicted again after a threshold at which it is not.
-    masks: bool (A, H, W), the pixels that each of A annotators marked.
-    valid: bool (H, W), False at void pixels; None if no pixel is void.
-    """
-    masks, maps = without_void(masks, valid), without_void(maps, valid)
-    # The class of each pixel, (H, W), while it is not predicted, and while it is
-    off_class, on_class = _possible_classes(masks)
-    classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T  # (pixels, T)
-    n_marking = masks.sum(axis=0)  # number of annotators who marked each pixel
-    matched = (maps * n_marking).sum(axis=(1, 2))
-    annotated = np.full_like(matched, np.count_nonzero(masks))
-    predicted = len(masks) * np.count_nonzero(maps, axis=(1, 2))  # once for each annotator
-    matches = np.stack([matched, annotated, matched, predicted], axis=-1)  # (T, 4)
-    steps = steps_of_classes(thresholds, matches, classes, masks.shape[1:])
-    return steps._replace(n_annotators=len(masks))
-
-
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
     """Return each pixel's class if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
     is_marked = masks.any(axis=0)

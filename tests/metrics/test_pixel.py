@@ -83,25 +83,11 @@ def test_forms_of_a_prediction():
     assert np.array_equal(inverted.tp, of_ucm.tp)
 
 
-def test_segmentations_count_at_their_numbers():
-    first = np.array([[1, 1, 2], [1, 1, 2]])  # boundary: column 1
-    second = np.array([[1, 1, 1], [2, 2, 2]])  # boundary: row 0
-    gt = np.array([[0, 1, 0], [0, 1, 1]])
-    counts = pixel_counts(Prediction("a", segs=(first, second)), [gt, gt], QUARTERS)
-    assert counts.thresholds.tolist() == [1.0, 2.0]
-    assert counts.tp.tolist() == [4, 2]
-    assert counts.fp.tolist() == [0, 4]
-    assert counts.fn.tolist() == [2, 4]
-    assert counts.tn.tolist() == [6, 2]
-    # shares [[.5, 1, .5], [0, .5, 0]] against the ground truth, twice
-    assert float(counts.abs_error_sum) == 2 * (0.5 + 0 + 0.5 + 0 + 0.5 + 1)
-
-
 def test_what_is_refused():
     gt, turned = np.zeros((3, 5), bool), np.zeros((5, 3), np.int32)
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
-    for pred in (turned > 0, Prediction("a", segs=(turned,))):
-        refused(r"\(5, 3\), transposed", pixel_counts, pred, [gt], error=ShapeError)
+    refused(r"\(5, 3\), transposed", pixel_counts, turned > 0, [gt], error=ShapeError)
+    refused("has segs, expected soft", pixel_counts, Prediction("a", segs=(gt.astype(int),)), [gt])
 
 
 @st.composite

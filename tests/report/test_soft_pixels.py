@@ -103,23 +103,20 @@ def test_a_threshold_of_0_and_pixels_on_it(tmp_path, operator):
         assert [(planes[k] == code).sum() for code in (MATCHED, FALSE, MISSED)] == [*expected]
 
 
-def test_annotators_are_summed_and_segmentations_need_not_nest(tmp_path):
+def test_annotators_are_summed():
     rng = np.random.default_rng(1)
     gts = [rng.random(SHAPE) < share for share in (0.3, 0.1)]
-    segs = tuple(rng.integers(0, 3, SHAPE) for _ in range(3))
     protocol, metric = bb.Protocol("bsds500"), registry.get("pixel")
-    for pred in (bb.Prediction("a", segs=segs), bb.Prediction("a", soft=rng.random(SHAPE))):
-        counts = bb.pixel_counts(pred, gts, protocol)
-        soft = metric.pixel_steps(
-            pred, bb.GroundTruth("a", tuple(gts)), protocol, metric.options_of(protocol)
-        )
-        np.testing.assert_array_equal(soft.thresholds, counts.thresholds)
-        columns = counts.tp, counts.tp + counts.fn, counts.tp, counts.tp + counts.fp
-        np.testing.assert_array_equal(soft.matches, np.stack(columns, axis=-1))
-        marked = np.any(gts, axis=0)
-        for k in range(len(soft.thresholds)):
-            classes = soft.at(k)
-            np.testing.assert_array_equal(np.isin(classes, (MATCHED, MISSED)), marked)
+    pred, truth = bb.Prediction("a", soft=rng.random(SHAPE)), bb.GroundTruth("a", tuple(gts))
+    counts = bb.pixel_counts(pred, gts, protocol)
+    soft = metric.pixel_steps(pred, truth, protocol, metric.options_of(protocol))
+    np.testing.assert_array_equal(soft.thresholds, counts.thresholds)
+    columns = counts.tp, counts.tp + counts.fn, counts.tp, counts.tp + counts.fp
+    np.testing.assert_array_equal(soft.matches, np.stack(columns, axis=-1))
+    marked = np.any(gts, axis=0)
+    for k in range(len(soft.thresholds)):
+        classes = soft.at(k)
+        np.testing.assert_array_equal(np.isin(classes, (MATCHED, MISSED)), marked)
 
 
 def test_centre_lines_with_their_buffers(tmp_path):
