@@ -273,8 +273,6 @@ def protocol_from(
         protocol = protocol.replace(nms_params=options.nms)
     changes = _changes_of(options)
     if changes:
-        # Refuses "crop" where "depth.crop", an option of the metric depth, was meant
-        registry.refuse_options_without_metric(changes, metrics)
         protocol = protocol.replace(**changes)
         # Warn of what was set in vain: fields, and metrics whose options were set, which are the
         # entries of the field "options". The fields "name" and "version" never change a score

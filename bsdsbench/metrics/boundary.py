@@ -489,11 +489,6 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
     return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
 
 
-def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
-    """Return the boundaries of T segmentations, bool (T, H, W), but none around void pixels."""
-    return np.stack([seg2bdry(s, valid) for s in pred.segs])
-
-
 class ThresholdChanges(NamedTuple):
     """The boundary maps at T thresholds, stored as the changes between them in T steps."""
 
@@ -536,7 +531,7 @@ def threshold_changes(
         dropped = ~valid if dropped is None else dropped | ~valid
     size = None  # (T,), numbers of pixels, not yet counted
     if pred.kind == "segs":
-        maps = boundaries_of_segs(pred, valid)
+        maps = np.stack([seg2bdry(s, valid) for s in pred.segs])  # none around void pixels
         thresholds = np.arange(1.0, len(maps) + 1)
         changes = thinning.stack_changes(thinning.thin_each(maps) if protocol.thin else maps)
     else:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attrs import evolve, fields, fields_dict
+from attrs import evolve, fields
 
 from bsdsbench.errors import DataError, ProtocolError, Setting, describe_unexpected
 from bsdsbench.text import did_you_mean, listed
@@ -369,26 +369,6 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
             if field.metadata.get("signed"):
                 signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(options, field.name))
     return signed
-
-
-def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str]) -> None:
-    """Raise ProtocolError if a metric's option is set as if it were a field of the protocol.
-
-    settings: the names that are set, such as "unit", where "segmentation.unit" was meant. The error
-        names those of the run's metrics that have the option, or else all metrics that have it. A
-        name that no metric has is left to the later check of the protocol's fields.
-    """
-    from bsdsbench.protocol.protocol import Protocol
-
-    for option in sorted(set(settings) - set(Protocol.names())):
-        for candidates in (metrics, names()):  # of the run; all
-            kinds = {metric: get(metric).options for metric in candidates}  # attrs classes or None
-            owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]
-            if owners:
-                way = f"write {owners[0]}.{option}"  # one example is enough
-                raise ProtocolError(
-                    f"protocol field {option!r}: an option of {listed(owners)}; {way}"
-                )
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:

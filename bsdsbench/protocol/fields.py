@@ -263,6 +263,8 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     for name in values:
         if name not in known:
             choices = f"{', '.join(known)}{did_you_mean(str(name), known)}"
+            if "options" in known:  # a protocol's, which holds those of metrics
+                choices += ", or METRIC.OPTION"
             raise ProtocolError(f"{what} field {name!r}: expected one of {choices}")
 
 
