@@ -176,12 +176,8 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert an image's arrays to `MatchCounts` or to `Counts`, and check them.
 
     They become `MatchCounts` if they include "thresholds" (T,) and "matches" (..., T, 4). `Counts`
-    are returned unchanged. Raises DataError if the four columns of "matches" are separate arrays,
-    such as "matched_gt", as other versions of this package store them.
+    are returned unchanged.
     """
-    if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
-        columns = ", ".join(MATCH_COLUMNS)
-        raise DataError(f"counts {columns} of another version, expected the one array matches")
     if isinstance(arrays, Counts):
         return arrays
     return MatchCounts(**arrays) if _are_match_counts(arrays) else Counts(**arrays)
