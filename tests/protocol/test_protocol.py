@@ -115,7 +115,7 @@ DOCUMENTED = [
         for metric in OPTIONS
         for name, value in documented(OPTIONS[metric], metric)
     ),
-    *(("contour", "empty", word) for word in ("skip", "inf", "diagonal", "zero", "perfect")),
+    *(("contour", "empty", word) for word in ("skip", "inf", "perfect")),
 ]
 
 

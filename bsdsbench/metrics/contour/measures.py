@@ -214,7 +214,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     if name == "f":  # a fraction of the diagonal, rounded up, or pixels
         size = davis_radius(pair.shape, size)
     elif name == "bf" and size < 1:  # a fraction of the diagonal
-        size *= pair.diagonal()
+        size *= math.hypot(*pair.shape)
     values = definition.value_of(inputs, size)  # without meaning where a map lacks the label
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
@@ -227,8 +227,6 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     convention = CONVENTIONS[empty]
     column = 1 if definition.is_distance else 0
     for_both, for_one = convention.both_empty[column], convention.one_empty[column]
-    if for_one is None:  # stands for the largest possible distance
-        for_one = pair.diagonal(compared.spacing)
     values = np.where(lacks_pred | lacks_gt, for_one, values)
     return np.where(lacks_pred & lacks_gt, for_both, values)
 

@@ -19,7 +19,6 @@ from bsdsbench.metrics.label_maps import (
     MapContents,
     MapPair,
     Overlaps,
-    Spacing,
     as_label_map,
     as_label_maps,
     box_around,
@@ -48,10 +47,6 @@ class LabelPair(NamedTuple):
     # (n,), ascending numbers of the instances in the files; None if not paired by number
     ids: I8 | None = None
 
-    def diagonal(self, spacing: Spacing = (1.0, 1.0)) -> float:
-        """Return the length of the image's diagonal in the unit of `spacing` (row, column)."""
-        return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
-
 
 NAN, INF = math.nan, math.inf
 
@@ -60,7 +55,7 @@ class _Convention(NamedTuple):
     """The values of measures if one of two masks is empty, or both are; means skip NaN."""
 
     both_empty: tuple[float, float]  # value of overlaps such as IoU, value of distances
-    one_empty: tuple[float, float | None]  # the same; None stands for the image diagonal
+    one_empty: tuple[float, float]
     text: str  # a description for captions
 
 
@@ -72,10 +67,6 @@ CONVENTIONS = {
         (NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"
     ),
     "perfect": _Convention((1, 0), (0, NAN), "both empty: perfect; one: overlap 0, no distance"),
-    "diagonal": _Convention(
-        (1, 0), (0, None), "both empty: perfect; one: overlap 0, distance the image diagonal"
-    ),
-    "zero": _Convention((0, NAN), (0, NAN), "both or one empty: overlap 0, no distance"),
 }
 
 

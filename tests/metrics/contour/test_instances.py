@@ -92,9 +92,9 @@ def test_pairs_overlap_by_more_than_half_and_others_follow(pred, gt, found):
 @pytest.mark.parametrize(
     "options", [{"classes": ("a",), "first": 1}, {"unit": "instance"}, {"unit": "id"}]
 )
-def test_maps_have_one_shape_and_the_image_its_diagonal(options):
+def test_maps_have_one_shape(options):
     at, maps = LabelOptions(**options), np.ones((3, 4), int)
     pair = pair_masks(maps, maps, at)
-    assert (pair.shape, pair.pred.shape, pair.diagonal()) == ((3, 4), (3, 4), 5)
+    assert pair.shape == pair.pred.shape == (3, 4)
     refused(r"^prediction: shape \(4, 3\), tr", pair_masks, maps.T, maps, at, error=ShapeError)
     refused("^prediction: int64 array", pair_masks, [1], [[1]], at)

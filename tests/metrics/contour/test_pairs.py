@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.pairs import as_pair
 from tests.helpers.runs import refused
 
@@ -62,13 +61,3 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
 )
 def test_what_is_no_pair_is_refused_by_its_side(pred, gt, options, line):
     refused(f"^{re.escape(line)}", as_pair, pred, gt, **options)
-
-
-def test_the_diagonal_is_that_of_the_image():
-    """With steps: 3 rows of 2 and 4 columns of 1.5 are 6 by 6."""
-    for options in ({}, {"classes": 2}, {"classes": 2, "ignore": 255}):
-        pred, gt = np.zeros((2, 3, 4), int)
-        pred[1, 1] = 1
-        at = {"empty": "diagonal", "spacing": (2, 1.5), **options}
-        found = np.atleast_1d(measure("hd", pred, gt, **at))
-        assert found[-1] == pytest.approx(np.hypot(6, 6))
