@@ -447,17 +447,6 @@ def test_a_perfect_prediction_is_perfect_also_where_segments_overlap(small, seed
     assert run.score("segmentation").pq == 1
 
 
-@pytest.mark.parametrize(
-    ("n_low", "n_high", "is_said"), [(12, 9, True), (12, 40, False), (9, 0, False)]
-)
-def test_results_that_a_detector_lists_for_ap_are_said(small, n_low, n_high, is_said, recwarn):
-    scores = [0.06] * n_low + [0.9] * n_high
-    results = [{**patch(2, 0, 0, 2, 2), "score": score} for score in scores]
-    CocoItems(*small([patch(2, 0, 0, 2, 2)], results))
-    words = f"{n_low} of {n_low + n_high} results have a score below 0.3, and count like the others"
-    assert [words in str(w.message) for w in recwarn] == [True] * is_said
-
-
 def test_objects_at_half_the_scale_of_the_other_file_are_said(tmp_path, recwarn):
     def masks(top, left, size):
         entries = []

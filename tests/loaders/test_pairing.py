@@ -340,6 +340,22 @@ def test_a_split_file_of_another_form_is_named(tree, text):
     assert "as ids.txt lists them: expected one id" in tree.problems(split=tree.split(text))[-1]
 
 
+@pytest.mark.parametrize("missing", ["error", "zero", "skip"])
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("image\na\nb", "image (1 in all)"),
+        ("file_name\na.png\nb.png", "file_name (1 in all)"),
+        ('[\n "a",\n "b.png"\n]', "[, ] (2 in all)"),
+        ('["a", "b.png"]', '["a", "b.png"] (1 in all) (as ids.txt lists them: expected one id'),
+    ],
+)
+def test_the_header_of_a_split_and_json_are_named_as_images(tree, text, named, missing):
+    tree.preds("a.png", "b.png", "c.png").gts("a.mat", "b.mat", "c.mat")
+    (line,) = tree.problems(split=tree.split(text), missing=missing)
+    assert line.startswith(f"gt: no ground truth for: {named}")
+
+
 def test_known_ids_are_kept_as_a_split_lists_them(tree):
     names = ["id", "1,2", "a b", "New New"] + (["c\\d", "'e'"] if os.name == "posix" else [])
     tree.preds(*(f"{name}.png" for name in names)).gts(*(f"{name}.mat" for name in names))

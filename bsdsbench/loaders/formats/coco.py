@@ -28,8 +28,6 @@ from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import listed, show
 
-# Programs show predictions with a score from 0.3 to 0.7 on, but write all of them for COCO's AP
-_LEAST_SHOWN = 0.3
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
 Entry = dict[str, Any]
@@ -96,8 +94,6 @@ class CocoItems:
                 is_panoptic = _are_panoptic(chain(*self.gt.values()))
             if is_panoptic:
                 self._check_panoptic(by_image)
-        if not is_truth:
-            _check_scores(chain(*by_image.values()), path)
         return by_image
 
     def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
@@ -254,17 +250,6 @@ class CocoItems:
             ignored_class = len(self.categories) + 1
             return ignored_class * DIVISOR + DIVISOR - class_number
         return class_number * DIVISOR + number
-
-
-def _check_scores(predictions: Iterable[Entry], path: Path) -> None:
-    """Give an InputWarning for predictions with low scores, perhaps written for COCO's AP alone."""
-    scores = [entry.get("score", 1) for entry in predictions]
-    n_low = sum(isinstance(score, int | float) and score < _LEAST_SHOWN for score in scores)
-    # A few may be meant to be shown: not below 10, or a third of all
-    if n_low >= 10 and 3 * n_low > len(scores):
-        has = f"{n_low} of {len(scores)} results have a score below {_LEAST_SHOWN}"
-        fix = "leave out those that are not meant to be shown"
-        warn(InputWarning(f"{show(path)}: {has}, and count like the others", fix=fix))
 
 
 def _read_segment_ids(png: Path, shape: _Size) -> I8:
