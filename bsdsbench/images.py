@@ -466,7 +466,8 @@ def one_channel(array: Map) -> Map:
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
-    It is not copied, except that float16 becomes float32. `what` names the map in errors. Raises
+    It is not copied, except that float16 becomes float32, and values beyond 0 or 1 by rounding are
+    clipped. `what` names the map in errors. Raises
     DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
     fix: tuple[Fix, ...]
@@ -486,17 +487,15 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if not soft.size or bits.max() <= bits_of_1:
         return soft
     low, high = float(soft.min()), float(soft.max())  # both are NaN if a value is
-    if low >= 0 and high <= 1:  # the bits of -0.0 exceed those of 1.0
-        return soft
-    has = f"values from {low:.6g} to {high:.6g}"
+    if low >= -1e-6 and high <= 1 + 1e-6:  # rounded, as a mean of maps; or -0.0, by its bits
+        return soft.clip(0, 1)
+    has = f"values from {low:.7g} to {high:.7g}"
     percent = " (or by 100, if it is in percent)" if 2 < high <= 100 else ""
     fix = (f"divide by 255, if it is 0..255 as float{percent}",)
     # Values a little outside come from a resize, which overshoots by up to a fifth
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif low < 0 or high <= 1.25:
-        if low >= -0.05 and high <= 1.05:  # all digits, because it may be a rounding error
-            has = f"values from {low} to {high}"
         fix = advice_on_range(low, high)
     elif (soft == np.rint(soft)).all():
         fix = (*fix, _AS_LABELS)

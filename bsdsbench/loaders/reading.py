@@ -539,7 +539,8 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     half = 128 * (white // 255) if white > 1 else 0.5
     level = half if cut is None else cut * white
     lowest = values.min(initial=top)
-    in_range = lowest >= 0 and top <= white  # False for integers of 32 bits, as `white` is 0
+    # Up to rounding of floats. False for integers of 32 bits, as `white` is 0
+    in_range = lowest >= -1e-6 and top <= white + 1e-6
     # At a threshold of almost 0, a mask of 1 and 2, which are perhaps labels, is object everywhere
     is_all_object = level < white / 255 and 0 < lowest < top
     # Integers at or below the threshold may be labels. Floats are on the scale from 0 to 1, and a

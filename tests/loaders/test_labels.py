@@ -106,7 +106,7 @@ def test_inverted_maps_are_those_of_the_metric():
 @pytest.mark.parametrize(
     ("low", "high", "advice"),
     [
-        (-1e-7, 1, ["clip to [0, 1]"]),
+        (-1e-5, 1, ["clip to [0, 1]"]),
         (0, 1.02, ["clip to [0, 1]"]),
         (-12, 267, ["clip to [0, 255]"]),
         (-0.1, 1.1, ["clip to [0, 1]", "apply the sigmoid"]),
@@ -121,6 +121,7 @@ def test_values_that_a_resize_overshot_are_to_be_clipped(low, high, advice):
             read(values)
         every = ("clip to [0, 1]", "clip to [0, 255]", "apply the sigmoid")
         assert [words for words in every if words in str(error.value)] == advice
+        read(np.linspace(-1e-7, 1 + 1e-7, 80).reshape(8, 10))  # rounded
 
 
 @pytest.mark.parametrize("low", [1, 2])
