@@ -54,7 +54,7 @@ from bsdsbench.results.score_tables import metric_with_errors, score_tables
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.forms import html_figures, to_csv
-from bsdsbench.tables.table import Estimate, Note, Table
+from bsdsbench.tables.table import Estimate, Table
 from bsdsbench.text import listed
 
 BUDGET = 5_000_000  # characters of pictures; keeps the page with tables and scripts below 6 MB
@@ -381,11 +381,9 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
         if np.isnan(difference.p_holm):  # the p-value after Holm's correction
             basis, conclusion = "no p-value", "it is unknown whether this is real"
         else:
-            # The difference is given as positive even if lower scores are better: -0.02 with the
-            # interval [-0.03, 0.01] becomes 0.02 with the interval [-0.01, 0.03]
-            low, high = sorted((abs(difference.low), abs(difference.high)))
-            if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
-                low = -low
+            # The difference is given as positive even if lower scores are better
+            sign = -1 if difference.value < 0 else 1
+            low, high = sorted((sign * difference.low, sign * difference.high))
             p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
             interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}, "
             if np.isnan(low):  # a single image has no interval
@@ -401,28 +399,21 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
 
 
 def _add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
-    """Move the notes on intervals from comparison tables to the score tables of a report, in place.
+    """Remove the tables of intervals from `compared`, as the score tables show the intervals too.
 
-    The score tables have one metric each, and show the intervals too. So a comparison table whose
-    notes were moved is removed from `compared` (tables by key), which has:
-
-    - "scores", the overall scores of all metrics. Its notes hold for several score tables, and are
-      printed once, under the last of them. So is its `sentence`, "Scores with 95 % intervals from
-      10,000 bootstrap samples of 200 images".
-    - METRIC-parts, the scores of parts such as classes. There is a score table with the same key.
+    `compared` has tables by key. Their notes go to the score tables, in place. Removed are the
+    tables of parts such as classes, which have the keys of score tables, and "scores", the overall
+    scores of all metrics. The notes and the sentence of the latter, "Scores with 95 % intervals
+    from 10,000 bootstrap samples", are printed once, under the last other table with an interval.
     """
-    added: list[tuple[Table, Sequence[str | Note]]] = []
-    last_with_intervals = None
-    for table in tables:
-        if table.key in compared:  # METRIC-parts
-            added.append((table, compared.pop(table.key).notes))
-            continue
-        estimates = [cell for row in table.rows for cell in row if isinstance(cell, Estimate)]
-        if any(estimate.low is not None for estimate in estimates):
-            last_with_intervals = table
-    if last_with_intervals is not None and "scores" in compared:
-        overall = compared.pop("scores")
-        added.append((last_with_intervals, [f"{overall.sentence}.", *overall.notes]))
+    of_parts = [table for table in tables if table.key in compared]
+    added = [(table, compared.pop(table.key).notes) for table in of_parts]
+    for table in reversed([table for table in tables if table not in of_parts]):
+        cells = [cell for row in table.rows for cell in row]
+        if any(isinstance(cell, Estimate) and cell.low is not None for cell in cells):
+            if overall := compared.pop("scores", None):
+                added.append((table, [f"{overall.sentence}.", *overall.notes]))
+            break
     for table, notes in added:
         # A `Note` is about single columns (curves that start late) or lists left-out images. The
         # table is of the same runs, and has these already
