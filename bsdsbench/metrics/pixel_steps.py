@@ -24,9 +24,6 @@ class PixelClass(IntEnum):
     FALSE = 2
     MISSED = 3
     OTHER = 10  # both false and missed: predicted as a different class or object
-    NEAR_BOTH = 11  # within the buffer of both lines
-    NEAR_PRED = 12  # within the buffer of the predicted line alone
-    NEAR_GT = 13
 
 
 class LargestError(NamedTuple):

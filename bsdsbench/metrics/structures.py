@@ -34,7 +34,7 @@ from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair
-from bsdsbench.metrics.pixel_steps import OverlaySteps, PixelClass, steps_of_classes
+from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -348,33 +348,6 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         count = np.count_nonzero  # a tenth of the time of a sum
         matched = [count(lines.pred & near.gt), count(lines.gt & near.pred)]
         return {"matched": matched, "total": [count(lines.pred), count(lines.gt)]}
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-    ) -> OverlaySteps:
-        """Classify the pixels of the lines and of their buffers, for an overlay.
-
-        A predicted line pixel is correct within the buffer of the annotated line, and false
-        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
-        pixels are classified by the buffers that they are in: both, predicted, or annotated.
-        """
-        lines = _find_lines(pred, gt, protocol, opt)
-        near = _within_buffer(lines, opt)
-        matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
-        missed, near_both = lines.gt & ~near.pred, near.pred & near.gt
-        code = PixelClass
-        classes = np.select(  # the first condition that holds decides
-            [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
-            [code.MATCHED, code.FALSE, code.MISSED, code.NEAR_BOTH, code.NEAR_PRED, code.NEAR_GT],
-        )
-        # One row: matched and all annotated, matched and all predicted pixels of lines
-        matches = np.array(
-            [[matched_gt.sum(), lines.gt.sum(), matched_pred.sum(), lines.pred.sum()]]
-        )
-        # An overlay has a drawing for each threshold or, here, part. The only one has all lines
-        of_pixels = classes.reshape(-1, 1).astype(np.uint8)
-        steps = steps_of_classes(np.zeros(1), matches, of_pixels, gt.shape)
-        return steps._replace(areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.

@@ -47,8 +47,6 @@ ERROR_COLORS = {
     **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
 }
 OTHER_COLOR = "#CC79A7"  # pixels of another class or object
-# Pixels within the buffer around both lines, or around one of them, in pale shades of PIXEL_COLORS
-BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
 VOID_COLOR = "#555555"  # pixels that are not counted
 LETTER_WIDTH = 0.62  # upper estimate of the width of a letter in font sizes, for strict limits
 MEAN_LETTER_WIDTH = 0.58  # average estimate, for text that may be slightly too wide

@@ -33,7 +33,7 @@ from bsdsbench.runs.sources import find_sources
 
 # The colours of the pixel classes of `OverlaySteps`, in the order of the classes, as "#rrggbb"
 _EVERY_COLOR = ("#FFFFFF", *style.PIXEL_COLORS.values(), *style.ERROR_COLORS.values())
-_EVERY_COLOR += (style.OTHER_COLOR, *style.BUFFER_COLORS.values(), style.VOID_COLOR)
+_EVERY_COLOR += (style.OTHER_COLOR, style.VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
 VOID_CLASS = len(COLORS) - 1
 PALE = 0.62  # fraction of white mixed into the photo below an overlay

@@ -41,22 +41,6 @@ def test_pixels_of_the_canvas_are_the_counts_of_the_run(open_page, tmp_path, met
     assert page.locator("#viewer .key .void").is_visible() == void
 
 
-def test_centre_lines_in_the_viewer(open_page, tmp_path):
-    maps, truth, _ = soft_set(tmp_path)
-    run = counted(maps, truth, metrics="ccq")
-    write_report([run], tmp_path / "r.html", n_boot=10)
-    page = opened(open_page, tmp_path / "r.html")
-    matched, total = (run.records[0].counts["ccq"][name] for name in ("matched", "total"))
-    (drawn,) = page.locator("#figures canvas").evaluate_all(COUNT)
-    on = [drawn.get(color, 0) for color in PIXEL_COLORS.values()]
-    assert on == [matched[0], total[0] - matched[0], total[1] - matched[1]]
-    text = page.locator("#figures figcaption").first.inner_text()
-    p, r = matched / total
-    assert text.startswith(f"F {2 * p * r / (p + r):.3f}, P {p:.3f}, R {r:.3f}")
-    assert "within the buffer of both lines" in page.locator("#viewer .key").inner_text()
-    assert not page.locator("#level").is_visible()
-
-
 def test_sums_over_annotators_are_said(open_page, tmp_path):
     (tmp_path / "ids").write_text("fruit1")
     given = sample_results("canny"), sample_ground_truth()

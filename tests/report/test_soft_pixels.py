@@ -1,4 +1,4 @@
-"""Pictures of soft maps against masks, and of centre lines: their pixels are the run's counts."""
+"""Pictures of soft maps against masks: their pixels are the run's counts."""
 
 import re
 import shutil
@@ -6,8 +6,6 @@ import shutil
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from scipy.ndimage import distance_transform_edt
-from skimage.morphology import skeletonize
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
@@ -26,7 +24,7 @@ from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, counted, refused, write_maps
 from tests.report.test_planes import unpack
 
-MATCHED, FALSE, MISSED, _, NEAR_BOTH, NEAR_PRED, NEAR_GT = PixelClass
+MATCHED, FALSE, MISSED, _ = PixelClass
 
 SHAPE = (23, 31)
 
@@ -119,34 +117,7 @@ def test_annotators_are_summed():
         np.testing.assert_array_equal(np.isin(classes, (MATCHED, MISSED)), marked)
 
 
-def test_centre_lines_with_their_buffers(tmp_path):
-    maps, truth, _ = soft_set(tmp_path)
-    protocol = bb.Protocol.preset("masks").replace(options={"ccq": {"buffer": 1.0}})
-    run = counted(maps, truth, protocol, "ccq")
-    pred, gt = find_sources(run).load("i0", run.protocol)
-    drawn = pixel_steps(pred, gt, run)
-    shown = drawn.at(0)
-    lines = [skeletonize(side) for side in (pred.soft >= 127.5, gt.mask)]
-    near = [distance_transform_edt(~line) <= 1 for line in lines]
-    counts = run.records[0].counts["ccq"]
-    matched, total = counts["matched"], counts["total"]
-    classes = [(shown == code) for code in (MATCHED, FALSE, MISSED)]
-    np.testing.assert_array_equal(classes[0], lines[0] & near[1])
-    np.testing.assert_array_equal(classes[1], lines[0] & ~near[1])
-    np.testing.assert_array_equal(classes[2], lines[1] & ~near[0])
-    assert [c.sum() for c in classes] == [matched[0], total[0] - matched[0], total[1] - matched[1]]
-    assert drawn.matches.tolist() == [[matched[1], total[1], matched[0], total[0]]]
-    assert drawn.scores.f[0] == pytest.approx(run.score("ccq").f)
-    for code, zone in (
-        (NEAR_BOTH, near[0] & near[1]),
-        (NEAR_PRED, near[0] & ~near[1]),
-        (NEAR_GT, near[1] & ~near[0]),
-    ):
-        assert not ((shown == code) & ~zone).any()
-        assert (zone <= (shown > 0)).all()
-
-
-@pytest.mark.parametrize("metric", [*SOFT, "topology", "ccq", "contour"])
+@pytest.mark.parametrize("metric", [*SOFT, "topology", "contour"])
 def test_the_verbs_draw_every_metric_of_masks(tmp_path, metric):
     maps, truth, views = soft_set(tmp_path, 3)
     if metric == "contour":
@@ -173,11 +144,11 @@ def test_the_verbs_draw_every_metric_of_masks(tmp_path, metric):
 
 def test_the_first_metric_of_a_run_is_drawn(tmp_path):
     maps, truth, _ = soft_set(tmp_path)
-    run = counted(maps, truth, metrics=["topology", "pixel", "ccq"])
+    run = counted(maps, truth, metrics=["ccq", "topology", "pixel"])
     assert drawn_metric(run) is registry.get("pixel")
 
 
-@pytest.mark.parametrize("metric", ["saliency", "ccq", "topology"])
+@pytest.mark.parametrize("metric", ["saliency", "topology"])
 def test_files_of_the_run_are_known_by_their_hash(tmp_path, monkeypatch, metric):
     maps, truth, views = soft_set(tmp_path)
     run = counted(maps, truth, metrics=metric, valid_dir=views, out=tmp_path / "out")
