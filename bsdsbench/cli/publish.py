@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,12 +18,10 @@ from bsdsbench.cli.shared import (
     show_tables,
 )
 from bsdsbench.errors import DataError
-from bsdsbench.io import read_bytes
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_MAX_CITATION_BYTES = 1 << 16
 # Options that only a page (-o FILE.html) takes
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
@@ -258,11 +255,7 @@ class _ShareArguments(opt.Options):
     licence: str = opt.add_option(
         "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
     )
-    citation: str = opt.add_option(
-        "How to cite the run: a text, or a file that holds it, such as mine.bib.",
-        default="",
-        metavar="TEXT|FILE",
-    )
+    citation: str = opt.add_option("How to cite the run.", default="", metavar="TEXT")
 
 
 @command  # its arguments and options are those that _ShareArguments declares
@@ -277,11 +270,8 @@ def share_command(args: _ShareArguments) -> None:
 
     import bsdsbench as bb
 
-    citation = args.citation
-    if citation and Path(citation).is_file():
-        citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
     evaluation = bb.Evaluation.load(args.run)
-    data = evaluation.share(args.out, args.licence, citation).read_bytes()
+    data = evaluation.share(args.out, args.licence, args.citation).read_bytes()
     print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
     if not args.licence:

@@ -272,7 +272,7 @@ class _WorstArguments(opt.Options):
     )
     metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs.")
     by: str | None = opt.add_option(
-        "Sort by this score, such as error.absent (error classes are counted if need be); or list "
+        "Sort by this score, such as error.absent of runs made with `evaluate --errors`; or list "
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
     )
@@ -318,7 +318,6 @@ def worst_command(args: _WorstArguments) -> None:
     is_by_group = bool(args.by) and column_of(str(args.by), records) in group_columns(records)
     if args.by and not is_by_group:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
-        runs = _with_error_class(runs, args.by)
     methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none
     keywords: Any = {"metric": args.metric, "columns": columns}
     keywords["spread"] = Spread(args.methods.spread)  # of the scores of a method's runs
@@ -331,25 +330,6 @@ def worst_command(args: _WorstArguments) -> None:
         worst_figure(runs, ids, Path(args.figure), args.look)
         say(f"wrote {args.figure}", progress=True)
     show_tables([table], args.tables.out, args.tables.output_format)
-
-
-def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Return the runs with counted error classes, if `score` is the score of an error class.
-
-    An error class is a kind of missed or false pixels; its score is "error.absent" or
-    "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
-    """
-    from bsdsbench.comparison.lost_scores import with_errors
-    from bsdsbench.metrics.base import ERROR_COLUMNS
-    from bsdsbench.results.score_names import unknown_score
-
-    keys = [column.key for column in ERROR_COLUMNS]  # "error.suppressed", "error.absent", ...
-    if score.startswith("error.") and score not in keys:
-        raise unknown_score(score, keys)
-    if not score.endswith(tuple(keys)):
-        return runs
-    with progress("errors") as report:
-        return [with_errors(run, progress=report) for run in runs]
 
 
 class _ExplainArguments(opt.Options):

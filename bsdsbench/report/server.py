@@ -82,17 +82,13 @@ class ViewServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handler of GET and HEAD requests for /TOKEN/ and /TOKEN/pictures/NUMBER."""
+    """Handler of GET requests for /TOKEN/ and /TOKEN/pictures/NUMBER."""
 
     server: ViewServer
     timeout = 20
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "bsdsbench", ""
     error_message_format, error_content_type = "%(code)d\n", "text/plain"
-
-    def do_HEAD(self) -> None:
-        """Send the same status and headers as for GET, without a body."""
-        self.do_GET()
 
     def do_GET(self) -> None:
         """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
@@ -117,15 +113,14 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with status 200 and media type `kind`; for HEAD, without the body."""
+        """Send a response with status 200 and media type `kind`."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         for name, text in _HEADERS.items():
             self.send_header(name, text)
         self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing, because the path of a request contains the token."""
