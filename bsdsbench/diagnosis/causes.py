@@ -16,13 +16,13 @@ from bsdsbench.arguments import I8
 from bsdsbench.curves.areas import auc_pr
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.loaders.split_files import read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
+from bsdsbench.metrics.semantic import dilate
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.nms_recipes import RECIPES
 from bsdsbench.protocol.protocol import Protocol
@@ -373,40 +373,25 @@ def many_to_one_counts(
     count this way, which does not penalise thick edges or double responses: the ODS F of HED's
     first 40 maps rises from 0.7657 to 0.8038.
     """
-    from scipy import ndimage
-
-    from bsdsbench.kernels.distances.distances import count_near_pixels
-
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
-    rows, cols = gt_maps.shape[1:]
-    # In pixels, slightly enlarged so that distances equal to it count despite rounding
-    tolerance = with_tolerance(protocol.radius((rows, cols)))
+    shape = gt_maps.shape[1:]
+    radius = protocol.radius(shape)  # in pixels
     # The boundary map at each threshold, from the highest down, as `changes`: the pixels that enter
     # or leave it from one threshold to the next, first of all an empty map
     valid = truth.parts.get("valid")
-    thresholds, changes, _ = threshold_changes(pred, (rows, cols), protocol, valid=valid)
-    is_marked = gt_maps.any(axis=0)  # by any annotator
+    thresholds, changes, _ = threshold_changes(pred, shape, protocol, valid=valid)
     n_annotators = gt_maps.sum(axis=0, dtype=np.int64)  # number that marked each pixel, (H, W)
-    # Predicted pixels are correct within the tolerance of a marked pixel. The distance transform is
-    # undefined if no pixel is marked.
-    is_correct = np.zeros(is_marked.shape, bool)
-    if is_marked.any():
-        is_correct = ndimage.distance_transform_edt(~is_marked) <= tolerance
-    # The row and column offsets from a pixel to all pixels within the tolerance
-    largest = int(tolerance)
-    dy, dx = np.mgrid[-largest : largest + 1, -largest : largest + 1]
-    is_within = np.hypot(dy, dx) <= tolerance
-    dy, dx = dy[is_within], dx[is_within]
-    # `count_near_pixels` makes the changes one after the other. In place it updates `n_near`, the
-    # number of predicted pixels near each pixel, and fills the rows of `descending`: matched
-    # annotated, matched predicted and all predicted pixels at each threshold, the highest first.
-    n_near = np.zeros(is_marked.shape, np.int32)
-    descending = np.empty((3, thresholds.size), np.int64)
-    count_near_pixels(changes, n_annotators, is_correct, dy, dx, n_near, descending)
-    matched_gt, matched_pred, total_pred = descending[:, ::-1]  # by ascending threshold
-    total_gt = np.full(thresholds.size, n_annotators.sum())
-    counts = np.column_stack([matched_gt, total_gt, matched_pred, total_pred])
+    is_correct = dilate(n_annotators > 0, radius)  # if predicted
+    predicted = np.zeros(shape, bool)
+    counts = np.empty((thresholds.size, 4), np.int64)
+    for k in range(thresholds.size):
+        step = slice(changes.start[k], changes.start[k + 1])
+        predicted.flat[changes.pixel[step]] = changes.added[step]
+        matched_gt = n_annotators[dilate(predicted, radius)].sum()
+        matched_pred = np.count_nonzero(predicted & is_correct)
+        row = matched_gt, n_annotators.sum(), matched_pred, np.count_nonzero(predicted)
+        counts[-1 - k] = row  # by ascending threshold
     return MatchCounts(thresholds, counts)
 
 

@@ -374,39 +374,3 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
             i += 1
         along = column * col_step - vertex_x[i]
         distance[r, column] = vertex_y[i] + along * along
-
-
-@kernel(_nrt=False)
-def count_near_pixels(changes, annotators, close, dy, dx, n_near, counts):
-    """Count the pixels of two edge maps that have a pixel of the other map within the radius.
-
-    The two maps are the prediction, binarised at each of n thresholds from the highest down, and
-    the annotated map. Going from one threshold to the next is a step.
-
-    changes (start, pixel, added): the changes of the predicted map, which is empty at first. Change
-        c is of step k if start[k] <= c < start[k + 1]. Pixel pixel[c], a flat index, then enters
-        the map (added[c] is True) or leaves it.
-    annotators int64 (H, W): number of annotators who marked each pixel.
-    close bool (H, W): True if an annotator marked a pixel within the radius.
-    dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
-    n_near int32 (H, W): 0 on entry; work space, the number of predicted pixels within the radius.
-    counts int64 (3, n): receives three numbers for the map after each step: annotated pixels with a
-        predicted pixel within the radius, summed over annotators; predicted pixels with an
-        annotated pixel within the radius; and all predicted pixels.
-    """
-    (rows, cols), n = n_near.shape, counts.shape[1]
-    matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)
-    for k in range(n):
-        for e in range(changes.start[k], changes.start[k + 1]):
-            y, x = changes.pixel[e] // cols, changes.pixel[e] % cols
-            change = 1 if changes.added[e] else -1
-            total_pred += change
-            matched_pred += change * close[y, x]
-            for d in range(dy.size):
-                v, u = y + dy[d], x + dx[d]
-                if 0 <= v < rows and 0 <= u < cols:
-                    before = n_near[v, u]
-                    n_near[v, u] = before + change
-                    if (before == 0) != (before + change == 0):  # the first near pixel, or the last
-                        matched_gt += change * annotators[v, u]
-        counts[0, k], counts[1, k], counts[2, k] = matched_gt, matched_pred, total_pred
