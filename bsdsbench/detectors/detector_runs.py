@@ -12,13 +12,11 @@ import os
 import platform
 import re
 import sys
-import sysconfig
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Unpack
 
 import attrs
@@ -187,8 +185,8 @@ def run(
     # Images on which the detector fails have no map, and are left out of the scores
     plan = attrs.evolve(plan, out=out, missing="skip")
     with contextlib.ExitStack() as contexts:
-        if isinstance(function, str) and ":" in function:  # load edited modules again
-            contexts.enter_context(fresh_modules(function.partition(":")[0]))
+        if isinstance(function, str) and ":" in function:  # MODULE:FUNCTION
+            contexts.enter_context(_current_folder_first())
         detector = _load_function(function) if isinstance(function, str) else function
         if not callable(detector):
             expected = "a function, MODULE:FUNCTION or the name of a detector"
@@ -396,27 +394,13 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def fresh_modules(name: str) -> Iterator[None]:
-    """Make imports in the `with` block load the module `name` again, so that edits take effect.
+def _current_folder_first() -> Iterator[None]:
+    """Search the current folder first for modules, in the `with` block, and forget them at the end.
 
-    The current folder is searched first, and no bytecode is written. If the module belongs to a
-    package in the current folder, all modules of this package are loaded again. Installed modules,
-    the standard library and bsdsbench never are. On exit, modules of the current folder are removed
-    from sys.modules and the earlier ones are put back: another folder may use the same names.
+    The next run loads them again: they may be edited, or another folder may use the same names.
     """
-    folder = Path.cwd()
-
-    def has_top_level(package: str) -> bool:
-        """Return True if a top-level module or package is directly in the current folder."""
-        return (folder / f"{package}.py").is_file() or (folder / package).is_dir()
-
-    package = name.partition(".")[0]  # its first part, "a" of "a.b"
-    old_path, old_modules = list(sys.path), dict(sys.modules)
-    old_dont_write_bytecode = sys.dont_write_bytecode
-    for module_name, module in old_modules.items():
-        is_of_package = module_name.partition(".")[0] == package and has_top_level(package)
-        if (module_name == name or is_of_package) and not _is_installed(module_name, module):
-            del sys.modules[module_name]  # the next import loads it again
+    folder, loaded_before = Path.cwd(), set(sys.modules)
+    old_path, old_dont_write_bytecode = list(sys.path), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True  # cached bytecode would hide edits within the same second
     invalidate_caches()
@@ -425,20 +409,11 @@ def fresh_modules(name: str) -> Iterator[None]:
     finally:
         sys.path[:] = old_path
         sys.dont_write_bytecode = old_dont_write_bytecode
-        for module_name, module in list(sys.modules.items()):
-            is_new = module_name not in old_modules and not _is_installed(module_name, module)
-            # Only of the current folder; modules on other paths may stay loaded
-            if is_new and has_top_level(module_name.partition(".")[0]):
-                del sys.modules[module_name]
-        sys.modules.update(old_modules)  # put back those that were deleted or loaded again
-
-
-def _is_installed(name: str, module: ModuleType) -> bool:
-    """Return True for modules of bsdsbench, the standard library and site-packages."""
-    file = getattr(module, "__file__", None) or ""
-    paths = sysconfig.get_paths()
-    in_paths = any(Path(file).is_relative_to(paths[k]) for k in ("stdlib", "purelib", "platlib"))
-    return in_paths or name.partition(".")[0] == "bsdsbench"
+        for name in set(sys.modules) - loaded_before:
+            package = name.partition(".")[0]
+            is_own = (folder / f"{package}.py").is_file() or (folder / package).is_dir()
+            if is_own and package != __name__.partition(".")[0]:
+                del sys.modules[name]
 
 
 def _load_function(spec: str) -> Detector:
