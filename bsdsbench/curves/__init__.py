@@ -6,7 +6,7 @@
 - roc_to_pr, pr_to_roc: conversion of points between the two spaces
 - roc_convex_hull, achievable_pr, interpolate_pr: convex hull, and interpolation between points
 - dominates, crossings, meeting: comparison of two curves
-- auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas: areas by different rules
+- auc_pr, davis_goadrich_area, auccalculator_areas: areas by different rules
 - delong: test of the difference between the areas under two ROC curves of the same samples
 - area_table: every variant of AP and AUC for the same data, by name
 
@@ -19,7 +19,6 @@ from bsdsbench.curves.areas import (
     AreaRow,
     area_table,
     auc_pr,
-    auc_roc,
     auccalculator_areas,
     davis_goadrich_area,
 )
@@ -34,12 +33,12 @@ from bsdsbench.curves.geometry import (
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.points import CurvePoints, Meeting, ThresholdCurve, meeting, threshold_curve
+from bsdsbench.curves.points import CurvePoints, Meeting, meeting, threshold_curve
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.roc_difference import DeLongResult, delong
 
 __all__ = ["AreaRow", "CurvePoints", "DeLongResult", "Meeting", "PRPoints", "PRResult"]
-__all__ += ["ROCPoints", "ROCResult", "ThresholdCurve", "achievable_pr", "area_table", "auc_pr"]
-__all__ += ["auc_roc", "auccalculator_areas", "crossings", "davis_goadrich_area", "delong", "det"]
+__all__ += ["ROCPoints", "ROCResult", "achievable_pr", "area_table", "auc_pr"]
+__all__ += ["auccalculator_areas", "crossings", "davis_goadrich_area", "delong", "det"]
 __all__ += ["dominates", "interpolate_pr", "meeting", "pr", "pr_to_roc", "roc", "roc_convex_hull"]
 __all__ += ["roc_to_pr", "threshold_curve"]

@@ -206,36 +206,6 @@ def auccalculator_areas(
     return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
-def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area under ROC points by the trapezoidal rule.
-
-    No end points are added. Without points the area is 0.
-
-    Parameters
-    ----------
-    fpr, tpr : array_like
-        False and true positive rates, float64 (K,), along the curve in either direction.
-
-    Raises
-    ------
-    DataError
-        If a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as FPR rises.
-
-    Examples
-    --------
-    >>> auc_roc([0, 0.5, 1], [0, 1, 1])
-    0.75
-    """
-    x, y = check_columns("share", fpr=fpr, tpr=tpr)
-    if x.size and (x[0], y[0]) > (x[-1], y[-1]):
-        x, y = x[::-1], y[::-1]
-    if (np.diff(x) < 0).any():
-        raise DataError("fpr: expected values that rise (or fall) all along the curve")
-    if x.size and y[-1] < y[0]:
-        raise DataError("tpr: falls as fpr rises, expected true positive rates (1 - miss rate)")
-    return trapezoids(x, y)
-
-
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
     """Return the largest precision at or beyond each of L recall levels, (L,).
 

@@ -302,17 +302,6 @@ def _defined_pr_points(curve: CurvePoints) -> PRPoints:
     return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at T descending thresholds; see `threshold_curve`.
-
-    Examples
-    --------
-    >>> threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).thresholds.round(3).tolist()
-    [0.7, 0.45, 0.4]
-    """
-
-
 def threshold_curve(
     targets: ArrayLike,
     scores: ArrayLike,
@@ -320,7 +309,7 @@ def threshold_curve(
     num_thresholds: int | None = None,
     instance_count: ArrayLike | None = None,
     strict: bool = False,
-) -> ThresholdCurve:
+) -> CurvePoints:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
     Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m.
@@ -348,7 +337,7 @@ def threshold_curve(
 
     Returns
     -------
-    ThresholdCurve
+    CurvePoints
         Points by descending threshold. TPR is NaN without positives, FPR without negatives. Without
         rows there are no points.
 
@@ -393,7 +382,7 @@ def threshold_curve(
     positives = float(positive_instances.sum())
     negatives = float((instances - positive_instances).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
-        return ThresholdCurve(
+        return CurvePoints(
             precision=read_only(tp / predicted),
             tpr=read_only(tp / np.float64(positives)),
             fpr=read_only((predicted - tp) / np.float64(negatives)),
