@@ -154,23 +154,6 @@ def kind_of_value(value: object) -> str:
     return f"of type {type(value).__name__}"
 
 
-def advice_on_range(low: float, high: float) -> tuple[str, ...]:
-    """Return advice on floats of which some are below 0 or above white, which is 1 or 255.
-
-    `low` and `high` are the smallest and the largest. They may come from a cubic resize, which
-    overshoots black and white by up to a fifth of white, or from a network without its sigmoid.
-    """
-    sigmoid = "apply the sigmoid, if it is raw network output"
-    # On the scale to 255, half of white tells them from network output. 1.25: a fifth with a margin
-    for white, smallest_high in ((1, 0), (255, 127)):
-        if low >= -0.25 * white and smallest_high < high <= 1.25 * white:
-            clip = f"clip to [0, {white}], if a resize overshot"
-            # Network output is not near 255, and seldom all within 5 % of [0, 1]
-            is_resized = white == 255 or (low >= -0.05 and high <= 1.05)
-            return (clip,) if is_resized else (clip, sigmoid)
-    return (sigmoid,)
-
-
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Suggest, for an error message, how to reduce an array of C maps to one.
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import (
     F8,
     Bool,
-    advice_on_range,
     given_array,
     given_list,
     given_path,
@@ -37,6 +36,11 @@ _DTYPE_KINDS = {"photo": "u"}
 _LABELS = ("labels", "instances", "classes", "segs", "segmentations")
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 _AS_LABELS = Setting("pred_kind", "labels", "for label maps")
+OUT_OF_RANGE: tuple[Fix, ...] = (  # what may have happened to floats beyond [0, 1]
+    "divide by 255, if it is 0..255 as float",
+    "clip it, if a resize overshot",
+    "apply the sigmoid, if it is raw network output",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -489,16 +493,11 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     low, high = float(soft.min()), float(soft.max())  # both are NaN if a value is
     if low >= -1e-6 and high <= 1 + 1e-6:  # rounded, as a mean of maps; or -0.0, by its bits
         return soft.clip(0, 1)
-    has = f"values from {low:.7g} to {high:.7g}"
-    percent = " (or by 100, if it is in percent)" if 2 < high <= 100 else ""
-    fix = (f"divide by 255, if it is 0..255 as float{percent}",)
-    # Values a little outside come from a resize, which overshoots by up to a fifth
+    has, fix = f"values from {low:.7g} to {high:.7g}", OUT_OF_RANGE
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
-    elif low < 0 or high <= 1.25:
-        fix = advice_on_range(low, high)
     elif (soft == np.rint(soft)).all():
-        fix = (*fix, _AS_LABELS)
+        fix = (*OUT_OF_RANGE, _AS_LABELS)
     raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)
 
 
