@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from llvmlite import binding
-from numba.core import entrypoints
 from numba.core import types as numba_types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, StateDict
@@ -165,23 +164,21 @@ def _signature(
 
 @contextmanager
 def _compiling(code: type[KernelCode]) -> Iterator[None]:
-    """Replace three parts of numba in the `with` block, so that it compiles faster.
+    """Replace two parts of numba in the `with` block, so that it compiles faster.
 
     - the class of the object that holds and optimises the code of a function, by `code`
-    - the search for installed packages that extend numba, by nothing
     - the method that finds the types of a call of a builtin function, such as `+`, by `_signature`,
       which remembers them for the next call
 
     The caller must hold the lock of numba's compiler, so that nothing else is compiled meanwhile.
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
-    originals = codegen._library_class, entrypoints.init_all, function.get_call_type
+    originals = codegen._library_class, function.get_call_type
     codegen._library_class, function.get_call_type = code, _signature
-    entrypoints.init_all = lambda: None
     try:
         yield
     finally:
-        codegen._library_class, entrypoints.init_all, function.get_call_type = originals
+        codegen._library_class, function.get_call_type = originals
 
 
 @global_compiler_lock
@@ -204,11 +201,9 @@ def import_compiler() -> None:
         arraymath.ensure_blas = original
     finally:
         linalg.ensure_blas = original
-    # Register the functions: first the types that they return, then their code. `_compiling` keeps
-    # numba from searching all installed packages for extensions
-    with _compiling(KernelCode):
-        cpu_target.typing_context.refresh()
-        cpu_target.target_context.refresh()
+    # Register the functions: first the types that they return, then their code
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def compile_as(

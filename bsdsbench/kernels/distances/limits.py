@@ -17,7 +17,7 @@ _Limit = TypeVar("_Limit", float, NDArray[np.float64])
 RELATIVE_TOLERANCE = 1e-12
 
 
-def with_tolerance(limit: _Limit, tolerance: float = RELATIVE_TOLERANCE) -> _Limit:
+def with_tolerance(limit: _Limit) -> _Limit:
     """Raise a limit, a number or an array, so that `x <= limit` survives rounding errors.
 
     A limit of 0 is unchanged.
@@ -27,4 +27,4 @@ def with_tolerance(limit: _Limit, tolerance: float = RELATIVE_TOLERANCE) -> _Lim
     >>> 3 * 0.1 <= 0.3, 3 * 0.1 <= with_tolerance(0.3)
     (False, True)
     """
-    return limit * (1 + tolerance)
+    return limit * (1 + RELATIVE_TOLERANCE)
