@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.compare import compare as compare
     from bsdsbench.comparison.comparison import Comparison as Comparison
     from bsdsbench.comparison.method import Method as Method
-    from bsdsbench.comparison.methods import MethodComparison as MethodComparison
-    from bsdsbench.comparison.methods import compare_methods as compare_methods
     from bsdsbench.comparison.slices import Slices as Slices
     from bsdsbench.comparison.slices import compare_slices as compare_slices
     from bsdsbench.comparison.slices import slice_tables as slice_tables
@@ -99,7 +97,6 @@ _PACKAGES = {
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.method": "Method",
-    "comparison.methods": "MethodComparison compare_methods",
     "comparison.slices": "Slices compare_slices slice_tables slices_of",
     "diagnosis.doctor": "doctor",
     "diagnosis.checks": "Finding",

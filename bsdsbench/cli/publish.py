@@ -171,17 +171,14 @@ def _show_methods(args: _ReportArguments) -> None:
 
     For each column in --by, another table shows the mean scores in each group of images.
     """
-    from bsdsbench.comparison.method import Spread, all_runs, load_methods, replace_runs
-    from bsdsbench.comparison.methods import means_table
+    from bsdsbench.comparison.method import Spread, all_runs, as_methods, load_methods
+    from bsdsbench.comparison.method_tables import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import means_by_slice
-    from bsdsbench.results.given_runs import as_runs
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    methods = load_methods(args.methods.method)  # from texts NAME=FOLDERS, such as 'hed=out/seed*'
-    # All runs, method by method, with the groups of their images, such as scenes, for --by
-    runs = as_runs(all_runs(methods), **option_values(args.grouping))
-    methods = replace_runs(methods, runs)  # puts these runs in place of those without groups
+    # From texts NAME=FOLDERS, such as 'hed=out/seed*', with the groups of the images for --by
+    methods = as_methods(load_methods(args.methods.method), **option_values(args.grouping))
     # --label KEY=TEXT can only rename published results here, as methods have names: raise
     # DataError for any other key. There are no runs to rename
     labelled_runs(given=(), runs=(), labels=args.labels, published=args.published)

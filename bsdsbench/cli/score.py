@@ -465,7 +465,7 @@ def merge_command(args: _MergeArguments) -> int:
     With --splits, OUT are runs of several splits or folds, each with its own images. The mean of
     their scores is shown with its standard deviation, and the score of all images together.
     """
-    from bsdsbench.comparison.method import splits
+    from bsdsbench.comparison.method_tables import splits
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.results.given_runs import as_runs

@@ -32,7 +32,6 @@ from bsdsbench.io import as_json, write_atomic
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
-    from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
@@ -117,7 +116,6 @@ def compare_command(args: _CompareArguments) -> None:
     spread, and intervals over images and runs.
     """
     from bsdsbench.comparison.comparison_tables import left_out_notes_of
-    from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slices import compared_table
 
@@ -136,10 +134,7 @@ def compare_command(args: _CompareArguments) -> None:
             plain["slices"] = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
         print_json(plain)
     else:
-        if isinstance(comparison, MethodComparison):
-            tables = comparison.tables(args.methods.spread)
-        else:
-            tables = comparison.tables()
+        tables = comparison.tables(args.methods.spread)
         if args.by:
             table_of_slices = compared_table(slices, slice_column)
             # `reading` is a line under the table: how values in the files were interpreted
@@ -160,8 +155,8 @@ def compare_command(args: _CompareArguments) -> None:
 class _Compared(NamedTuple):
     """The comparisons of runs or methods, on all images and in each slice (group of images)."""
 
-    on_all_images: Comparison | MethodComparison
-    slices: Mapping[str, Comparison | MethodComparison]  # by the name of a slice; {} without --by
+    on_all_images: Comparison
+    slices: Mapping[str, Comparison]  # by the name of a slice; {} without --by
     slice_column: str  # the grouping column of --by, or "" if --by is not given
 
 
@@ -170,38 +165,29 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    A method has one or more runs, such as seeds, which --method NAME=FOLDERS names. If every method
-    has only one run, these are compared as runs. A slice is a group of images, such as a scene.
+    A method has one or more runs, such as seeds, which --method NAME=FOLDERS names. A slice is a
+    group of images, such as a scene.
 
-    options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
-    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare`, of runs, has it.
+    options: keywords of `bb.compare`, such as "seed".
+    test: the test for p-values, "bootstrap" or "permutation".
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.method import all_runs, load_methods, replace_runs
+    from bsdsbench.comparison.method import as_methods, load_methods
     from bsdsbench.comparison.slices import compare_slices
-    from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import column_of
 
     require_runs_or_methods(args.runs, args.methods.method)
-    methods = load_methods(args.methods.method)  # [] if the user gave runs
-    if methods:
+    if args.methods.method:
         refuse_given(("names",), "--method")  # NAME=FOLDERS has the name
-    given_runs = all_runs(methods) if methods else args.runs
-    runs = as_runs(given_runs, args.names, **option_values(args.grouping))
-    on_all_images: Comparison | MethodComparison
+    given = load_methods(args.methods.method) or args.runs
+    methods = as_methods(given, args.names, **option_values(args.grouping))
+    options = {**options, "test": test}
     with progress("compare", "samples") as report:
-        if any(method.n_runs > 1 for method in methods):
-            refuse_given(("test",), "--method")
-            methods = replace_runs(methods, runs)  # so that their runs have the groups of images
-            on_all_images = bb.compare_methods(methods, progress=report, **options)
-        else:
-            methods = []  # `runs` are those of the methods, each named after its method
-            options = {**options, "test": test}
-            on_all_images = bb.compare(runs, progress=report, **options)
+        on_all_images = bb.compare(methods, progress=report, **options)
     if not args.by:
         return _Compared(on_all_images, slices={}, slice_column="")
-    slices = compare_slices(runs, args.by, methods, **options)  # without methods, of the runs
-    all_records = [record for run in runs for record in run.records]
+    slices = compare_slices(methods, args.by, **options)
+    all_records = [record for method in methods for run in method.runs for record in run.records]
     return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 

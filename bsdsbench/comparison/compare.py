@@ -5,7 +5,13 @@ from its summed counts. The formulas and their sources are in `bsdsbench.compari
 
 A method has one or more runs, and its score is the mean over them. The score varies with the
 sampled images and with the run (seed, fold). The bootstrap therefore resamples both, crossed (Owen,
-The pigeonhole bootstrap, Ann. Appl. Stat. 2007). For a single run, only images are resampled.
+The pigeonhole bootstrap, Ann. Appl. Stat. 2007). For a single run, only images are resampled. If
+two methods have the same seeds, their runs are resampled in pairs, and the p-value comes from
+exchanging the two runs of each pair. With fewer than three runs of a method there is no p-value.
+
+Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
+Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
+et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -15,7 +21,6 @@ from dataclasses import replace
 from itertools import combinations, product
 from math import isnan, nan
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -30,20 +35,18 @@ from bsdsbench.comparison.comparable import (
     unequal_coverage,
 )
 from bsdsbench.comparison.comparison import (
-    ComparedScores,
     Comparison,
     ImageEffect,
     ImagePairs,
     Interval,
     ScoreDifference,
     holm_by_score,
-    shared_fields,
 )
-from bsdsbench.comparison.method import ScoresOfRuns
-from bsdsbench.comparison.ranks import ranks_of
+from bsdsbench.comparison.method import Method, ScoresOfRuns, all_runs, as_methods, replace_runs
+from bsdsbench.comparison.ranks import Ranks, ranks_of
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import default_scores, lower_is_better
 from bsdsbench.results.score_tables import is_ap, late_starts_note, reading_line
@@ -53,7 +56,7 @@ LEAST_RUNS = 3  # the fewest runs for which p-values are computed
 
 
 def compare(
-    runs: Sequence[Evaluation | str | Path],
+    runs: Sequence[Evaluation | str | Path | Method],
     names: Sequence[str] | None = None,
     *,
     n_boot: int = N_BOOT,
@@ -75,12 +78,17 @@ def compare(
     label maps) gets no interval, p-value or letter, and does not count in Holm's correction. Runs
     that share a letter, such as "a" and "ab", do not differ significantly.
 
+    A method of several runs, such as seeds, has the mean of their scores. Its intervals are over
+    images and runs. A p-value is NaN if one of two methods has fewer than three runs, unless both
+    have a single run.
+
     Parameters
     ----------
-    runs : sequence of Evaluation or path
-        Runs of one or more methods on the same images, or their folders.
+    runs : sequence of Evaluation, path or Method
+        Runs of one or more methods on the same images, or their folders, or methods of several
+        runs.
     names : sequence of str or None
-        Names of the runs in tables; default: their own.
+        Names of the runs in tables, without those of methods; default: their own.
     n_boot, seed : int
         Number of bootstrap samples, and the seed of the random numbers.
     level : float
@@ -88,7 +96,8 @@ def compare(
         correction is below 1 - level.
     test : str
         The source of the p-values: "bootstrap", or "permutation", which exchanges the counts of the
-        two runs image by image, `n_boot` times. Intervals always come from the bootstrap.
+        two runs image by image, `n_boot` times. Intervals always come from the bootstrap. Only for
+        methods of a single run.
     common : bool
         If True, use only the images that all runs have. If False, raise if the images differ,
         except for images that a run was allowed to leave out.
@@ -119,51 +128,104 @@ def compare(
     >>> compared = bb.compare(runs, n_boot=1000, seed=0)
     >>> round(compared.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
+    >>> sauge = bb.Method("SAUGE", ["ref:sauge-b", "ref:sauge-l"])
+    >>> compared = bb.compare([sauge, "ref:hed"], n_boot=200)
+    >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
+    0.843
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)  # raises if one is out of range
     given_word(test, "test", significance.TESTS)  # raises for another word
-    # Load and check the runs, and keep only the images that all of them have
-    evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
-    run_names = tuple(run.name for run in evaluations)
-    refuse_equal_names("runs", run_names)
-    pairs = list(combinations(evaluations, 2))
-    permuted_pairs = pairs if test == "permutation" else []
+    methods = as_methods(runs, names, groups, group_by)
+    has_several_runs = any(method.n_runs > 1 for method in methods)
+    if has_several_runs and test == "permutation":
+        raise DataError("test 'permutation': a method of several runs, expected single runs")
+    # Check the runs, method by method, and keep only the images that all of them have
+    evaluations, notes = comparable(all_runs(methods), common, force)
+    refuse_equal_names("methods" if has_several_runs else "runs", [m.name for m in methods])
+    pairs = list(combinations(evaluations, 2)) if test == "permutation" else []
     # A permutation test scores both runs of each pair once more
-    n_passes = len(evaluations) + 2 * len(permuted_pairs)
+    n_passes = len(evaluations) + 2 * len(pairs)
     sampled = SampledRuns(evaluations, settings, cluster, progress, n_passes)
-    sampling, metrics = sampled.sampling, sampled.metrics
-    permutation_p = {
-        (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, sampled.report)
-        for a, b in permuted_pairs
-    }
-    # Each run is compared as a method of a single run
-    compared = compare_sampled(sampled, dict.fromkeys(run_names, 1), permutation_p=permutation_p)
-    differences = _mark_solver(compared.differences, sampled)
-    notes += sampling.notes(evaluations[0])
-    least_p = significance.least_p(sampling.n, sampling.n_boot, len(pairs))
-    if pairs and least_p >= 1 - level:  # too few images or samples for the smallest p-value
-        drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
-        least = f"with {drawn} and {len(pairs)} pair(s) of runs, p is at least {least_p:.3f}"
-        notes.append(f"nothing can be significant here: {least}")
-    fields = shared_fields(compared) | {
-        "intervals": tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
-        "differences": differences,
-        "notes": tuple(notes),
-        # The scores in tables: by default those that the metrics of the first run show
-        "shown": tuple(default_scores(evaluations[0], compared.scores, parts=True)),
-        "left_out": {run.name: run.left_out for run in evaluations if run.left_out},
-    }
+    permutation_p = {}
+    for a, b in pairs:
+        permutation_p[a.name, b.name] = significance.permutation_p(
+            a, b, sampled.metrics, sampled.sampling, sampled.report
+        )
+    compared = _compare_sampled(methods, sampled, permutation_p)
+    return replace(compared, test=test, notes=(*notes, *compared.notes))
+
+
+def _compare_sampled(
+    methods: Sequence[Method],
+    sampled: SampledRuns,
+    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
+) -> Comparison:
+    """Compare methods, whose runs were scored in bootstrap samples, by all scores.
+
+    permutation_p : for a permutation test, the p-values by pair and score; {} for the bootstrap
+    """
+    runs, sampling, metrics = sampled.runs, sampled.sampling, sampled.metrics
+    run_names = tuple(method.name for method in methods)
+    has_several_runs = any(method.n_runs > 1 for method in methods)
+    n_runs = {method.name: method.n_runs for method in methods}
+    paired = _pairs_of_seeds(methods)
+    compared = _compare_scores(sampled, n_runs, paired, permutation_p)
+    differences = tuple(holm_by_score(compared.differences))
+    if not has_several_runs:
+        differences = _mark_solver(differences, sampled)
+    protocols = [registry.describe(metrics, run.protocol) for run in runs]
     return Comparison(
-        **fields,
-        letters=_assign_letters(compared, differences),
-        images=_compare_images(sampled),
-        test=test,
+        names=run_names,
+        scores=compared.scores,
+        intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
+        differences=differences,
+        ranks=compared.ranks,
+        letters=_assign_letters(run_names, compared, differences, sampling.level),
+        images=() if has_several_runs else _compare_images(sampled),
+        methods=tuple(methods),
+        of_runs=compared.of_runs,
+        paired=paired,
+        n_images=len(runs[0].records),
+        n_boot=sampling.n_boot,
+        seed=sampling.seed,
+        level=sampling.level,
+        test="bootstrap",
+        protocol=" / ".join(dict.fromkeys(protocols)),
+        reading=reading_line(runs),  # how the files were interpreted
+        notes=(*sampling.notes(runs[0]), *_notes_on_samples(n_runs, paired, sampling)),
+        # In tables: by default the scores that the metrics of the first run show
+        shown=tuple(default_scores(runs[0], compared.scores, parts=not has_several_runs)),
+        cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
+        n_clusters=sampling.n if sampling.column else 0,
+        left_out=_left_out_by_method(methods, runs),
+        signatures={run.name: str(run.signature) for run in runs},
         # For each AP, a note if the precision-recall curve of a run starts above recall 0
-        late_starts=_late_starts(evaluations, compared.scores),
-        signatures=tuple(str(run.signature) for run in evaluations),
+        late_starts=_late_starts(runs, compared.scores),
         # For each mean over different numbers of values in the runs, a text with these numbers
-        coverage=unequal_coverage(sampled.weighted, run_names, compared.scores),
+        coverage=unequal_coverage(sampled.weighted, [run.name for run in runs], compared.scores),
     )
+
+
+def _pairs_of_seeds(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
+    """Return the pairs of methods that have several runs and the same, distinct seeds.
+
+    The runs of a method are sorted by seed, so two runs with the same index have the same seed.
+    """
+    same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    return frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
+
+
+def _left_out_by_method(
+    methods: Sequence[Method], runs: Sequence[Evaluation]
+) -> dict[str, dict[str, str]]:
+    """Return the images that each method left out, with the reasons.
+
+    `runs` are those of all methods, restricted to the images that all of them have. If a run of the
+    method itself lacks an image, its reason replaces "not in OTHER RUN".
+    """
+    restricted = replace_runs(methods, runs)
+    by_method = {m.name: r.left_out | m.left_out for m, r in zip(methods, restricted, strict=True)}
+    return {name: reasons for name, reasons in by_method.items() if reasons}
 
 
 def _late_starts(runs: Sequence[Evaluation], scores: Sequence[str]) -> dict[str, str]:
@@ -220,6 +282,40 @@ class SampledRuns:
             self._progress(min(self._n_done, self._n_total), self._n_total, "")
 
 
+def _notes_on_samples(
+    n_runs: Mapping[str, int], paired: frozenset[tuple[str, str]], sampling: Sampling
+) -> list[str]:
+    """Return notes on what the intervals cover, and on missing or coarse p-values.
+
+    `n_runs` maps each method to its number of runs. `paired` has the pairs of methods with the same
+    seeds.
+    """
+    single = [name for name, n in n_runs.items() if n == 1]
+    few = [name for name, n in n_runs.items() if n < LEAST_RUNS]
+    if len(single) == len(n_runs):  # the bootstrap over images gives p
+        n_pairs = len(single) * (len(single) - 1) // 2
+        least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
+        if n_pairs == 0 or least_p < 1 - sampling.level:
+            return []
+        drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
+        least = f"with {drawn} and {n_pairs} pair(s) of runs, p is at least {least_p:.3f}"
+        return [f"nothing can be significant here: {least}"]
+    # Each sample draws images or clusters, and independently of these, runs
+    notes = [f"Intervals cover the variance of {sampling.units} and of runs (crossed bootstrap)"]
+    if single:
+        one_source = f"one run each, so the interval covers {sampling.units} only"
+        notes.append(f"{', '.join(single)}: {one_source}")
+    if few:
+        notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+    for a, b in sorted(paired):
+        n = n_runs[a]
+        if n >= LEAST_RUNS:
+            # Of the 2^n ways to exchange them, at least the observed one and its opposite count
+            source = "same seeds, so the p-value comes from exchanging the two runs of each seed"
+            notes.append(f"{a}, {b}: {source} (with {n} seeds it is at least {2 / 2**n:.3g})")
+    return notes
+
+
 def _mark_solver(
     differences: Sequence[ScoreDifference], sampled: SampledRuns
 ) -> tuple[ScoreDifference, ...]:
@@ -250,12 +346,15 @@ def _mark_solver(
 
 
 def _assign_letters(
-    compared: ComparedScores, differences: Sequence[ScoreDifference]
+    names: Sequence[str],
+    compared: _ComparedScores,
+    differences: Sequence[ScoreDifference],
+    level: float,
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
     If A, B and C have the letters "a", "ab" and "b", only A and C differ. Returns a dict from score
-    to the letters of each run, in the order of `compared.names`. The best run has the letter "a". A
+    to the letters of each run, in the order of `names`. The best run has the letter "a". A
     run without any p-value, as of an undefined score, gets "".
 
     differences : those of all scores, with the mark of the official solver
@@ -268,9 +367,9 @@ def _assign_letters(
         value_of = {i.run: i.value for i in of_score if i.run in tested_names}
         # The highest value first, unless lower values are better
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
-        different = {frozenset((d.a, d.b)) for d in tested if d.significant(compared.level)}
+        different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
         letters_of_run = significance.letters(best_first, different)  # Piepho's letter display
-        letters[score] = tuple(letters_of_run.get(name, "") for name in compared.names)
+        letters[score] = tuple(letters_of_run.get(name, "") for name in names)
     return letters
 
 
@@ -314,18 +413,26 @@ def _compare_images(sampled: SampledRuns) -> tuple[ImagePairs, ...]:
     return tuple(compared)
 
 
-def compare_sampled(
+class _ComparedScores(NamedTuple):
+    """The scores of methods, their differences before Holm's correction, and ranks."""
+
+    scores: tuple[str, ...]
+    intervals: list[Interval]  # by score, then by method
+    differences: list[ScoreDifference]  # by score, then by pair
+    ranks: dict[str, Ranks]
+    of_runs: dict[tuple[str, str], ScoresOfRuns]  # (method, score) -> the score of each run
+
+
+def _compare_scores(
     sampled: SampledRuns,
     n_runs: Mapping[str, int],
-    paired: frozenset[tuple[str, str]] = frozenset(),
-    permutation_p: Mapping[tuple[str, str], Mapping[str, float]] = MappingProxyType({}),
-) -> ComparedScores:
+    paired: frozenset[tuple[str, str]],
+    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
+) -> _ComparedScores:
     """Compare methods by intervals, differences and ranks of each score that all runs have.
 
     The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
-    samples of both images and runs. Holm's method corrects the p-values of one score for all pairs
-    (and, for scores of classes and other parts, all parts) together. The result has no notes and
-    images left out, and intervals and differences by score.
+    samples of both images and runs.
 
     sampled : all runs of the first method, then all runs of the second, and so on
     n_runs : method -> its number of runs, in the same order
@@ -343,9 +450,8 @@ def compare_sampled(
         rows[name] = slice(n_before, n_before + n)
         n_before += n
     # Scores that all runs have: error classes, for example, have some only where they were counted
-    scores = tuple(shared_names(sampled.values))
-    intervals, differences, ranks = [], [], {}
-    for score in scores:
+    compared = _ComparedScores(tuple(shared_names(sampled.values)), [], [], {}, {})
+    for score in compared.scores:
         values = np.array([values_of_run[score] for values_of_run in sampled.values])
         in_samples = np.array([samples_of_run[score] for samples_of_run in sampled.in_samples])
         methods = []
@@ -353,36 +459,20 @@ def compare_sampled(
             of_runs, of_samples = values[runs], in_samples[runs]  # (R,) and (R, B)
             # `sampling.n` is the number of images, or of clusters
             draws = _draw_means(of_samples, times_drawn[name], sampling.n)
-            mean = ScoresOfRuns(tuple(of_runs.tolist())).mean
+            compared.of_runs[name, score] = ScoresOfRuns(tuple(of_runs.tolist()))
+            mean = compared.of_runs[name, score].mean
             methods.append(_MethodScore(name, of_runs, of_samples, times_drawn[name], mean, draws))
-            intervals.append(Interval(name, score, mean, *draws.interval(sampling.level)))
+            interval = Interval(name, score, mean, *draws.interval(sampling.level))
+            compared.intervals.append(interval)
         for a, b in combinations(methods, 2):
             pair = a.name, b.name
             d = _difference(a, b, score, pair in paired, sampling)
             if pair in permutation_p and not isnan(d.value):
                 d = replace(d, p=permutation_p[pair][score])
-            differences.append(d)
+            compared.differences.append(d)
         draws_of_methods = {method.name: (method.mean, method.draws.values) for method in methods}
-        ranks[score] = ranks_of(score, draws_of_methods, sampling.level)
-    protocols = [registry.describe(sampled.metrics, run.protocol) for run in sampled.runs]
-    return ComparedScores(
-        names=tuple(n_runs),
-        scores=scores,
-        intervals=tuple(intervals),
-        differences=tuple(holm_by_score(differences)),
-        ranks=ranks,
-        n_images=len(sampled.runs[0].records),
-        n_boot=sampling.n_boot,
-        seed=sampling.seed,
-        level=sampling.level,
-        protocol=" / ".join(dict.fromkeys(protocols)),
-        reading=reading_line(sampled.runs),  # how the files were interpreted
-        notes=(),
-        shown=(),
-        cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
-        n_clusters=sampling.n if sampling.column else 0,
-        left_out={},
-    )
+        compared.ranks[score] = ranks_of(score, draws_of_methods, sampling.level)
+    return compared
 
 
 class _MethodScore(NamedTuple):

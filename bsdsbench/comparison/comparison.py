@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from math import nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bsdsbench.comparison.comparison_tables import comparison_tables
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread
 from bsdsbench.comparison.ranks import Ranks
 from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
@@ -20,11 +21,6 @@ from bsdsbench.tables.table import Table
 from bsdsbench.text import grouped
 
 _SCHEMA = "bsdsbench.comparison/1"
-
-
-def without_nan(content: Mapping[str, object]) -> dict[str, object]:
-    """Return `content` as plain JSON values, with None for NaN and infinite numbers."""
-    return dict(json.loads(json.dumps(content), parse_constant=lambda constant: None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +126,8 @@ class ImagePairs:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
-class ComparedScores(TabularResult):
-    """The fields that `Comparison` (of runs) and `MethodComparison` have in common.
+class Comparison(TabularResult):
+    """The result of `compare`.
 
     Parameters
     ----------
@@ -145,7 +141,19 @@ class ComparedScores(TabularResult):
         One for each score and each pair of runs or methods.
     ranks : dict of str to Ranks
         For each score, the ranks of the runs or methods over the bootstrap samples.
-    n_images, n_boot, seed, level
+    letters : dict of str to tuple of str
+        For each score, the letters of each run or method. Those that share a letter do not differ
+        significantly. One without a p-value has the letters "".
+    images : tuple of ImagePairs
+        The image-by-image comparison of each pair of runs, for each metric. It is empty if a method
+        has several runs.
+    methods : tuple of Method
+        The methods, with their runs sorted by seed. A run is a method of a single run.
+    of_runs : dict of (str, str) to ScoresOfRuns
+        The scores of the single runs, by (method name, METRIC.SCORE).
+    paired : frozenset of (str, str)
+        The pairs of methods whose runs have the same seeds, by name.
+    n_images, n_boot, seed, level, test
         The number of images, and parameters of the call.
     protocol, reading : str
         One line that describes the protocol (several are separated by " / "), and one that
@@ -159,6 +167,23 @@ class ComparedScores(TabularResult):
     left_out : dict of str to dict
         For each run or method, the images that are not in its scores: image id -> reason, such as
         that another run lacks the image.
+    signatures : dict of str to str
+        The signature of each run, by METHOD/SEED, or by METHOD if it is its only run.
+    late_starts : dict of str to str
+        For each AP, a note if the curve of a run starts above recall 0. AP counts the part below
+        the start as 0.
+    coverage : dict of str to str
+        For each score that is a mean over different numbers of values in the runs, a text with
+        these numbers; see `unequal_coverage`.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> compared = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
+    >>> round(compared.interval_of("ref:hed", "ods").value, 3)
+    0.78
+    >>> [table.key for table in compared.tables()]
+    ['scores', 'differences', 'images']
     """
 
     names: tuple[str, ...]
@@ -166,10 +191,16 @@ class ComparedScores(TabularResult):
     intervals: tuple[Interval, ...]
     differences: tuple[ScoreDifference, ...]
     ranks: Mapping[str, Ranks]
+    letters: Mapping[str, tuple[str, ...]]
+    images: tuple[ImagePairs, ...]
+    methods: tuple[Method, ...]
+    of_runs: Mapping[tuple[str, str], ScoresOfRuns]
+    paired: frozenset[tuple[str, str]]
     n_images: int
     n_boot: int
     seed: int
     level: float
+    test: str
     protocol: str
     reading: str
     notes: tuple[str, ...]
@@ -177,11 +208,24 @@ class ComparedScores(TabularResult):
     cluster: str
     n_clusters: int
     left_out: Mapping[str, Mapping[str, str]]
+    signatures: Mapping[str, str]
+    late_starts: Mapping[str, str]
+    coverage: Mapping[str, str]
+
+    @property
+    def has_several_runs(self) -> bool:
+        """Return True if a method has several runs, which were resampled too."""
+        return any(method.n_runs > 1 for method in self.methods)
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs that have too few seeds for significance; see `MethodComparison`."""
-        return set()
+        """Return the pairs of methods with too few seeds for any p-value to be significant.
+
+        With R seeds, the two runs of each seed can be exchanged in 2^R ways, so p is at least
+        2/2^R.
+        """
+        n_runs = {method.name: method.n_runs for method in self.methods}
+        return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
 
     @property
     def scores_shown(self) -> tuple[str, ...]:
@@ -218,69 +262,40 @@ class ComparedScores(TabularResult):
                 return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
         raise KeyError(f"{a}, {b}, {score}")
 
-
-def shared_fields(compared: ComparedScores) -> dict[str, Any]:
-    """Return the fields of `ComparedScores` as keyword arguments, for one with further fields."""
-    return {field.name: getattr(compared, field.name) for field in fields(ComparedScores)}
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class Comparison(ComparedScores):
-    """The result of `compare`: `ComparedScores` with six more fields.
-
-    Parameters
-    ----------
-    letters : dict of str to tuple of str
-        For each score, the letters of each run. Runs that share a letter do not differ
-        significantly. A run without a p-value has the letters "".
-    images : tuple of ImagePairs
-        The image-by-image comparison of each pair of runs, for each metric.
-    test : str
-        The source of the p-values, as in `compare`.
-    signatures : tuple of str
-        The signature of each run.
-    late_starts : dict of str to str
-        For each AP, a note if the curve of a run starts above recall 0. AP counts the part below
-        the start as 0.
-    coverage : dict of str to str
-        For each score that is a mean over different numbers of values in the runs, a text with
-        these numbers; see `unequal_coverage`.
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> compared = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
-    >>> round(compared.interval_of("ref:hed", "ods").value, 3)
-    0.78
-    >>> [table.key for table in compared.tables()]
-    ['scores', 'differences', 'images']
-    """
-
-    letters: Mapping[str, tuple[str, ...]]
-    images: tuple[ImagePairs, ...]
-    test: str
-    signatures: tuple[str, ...]
-    late_starts: Mapping[str, str]
-    coverage: Mapping[str, str]
-
     def __repr__(self) -> str:
-        return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
+        names = [m.name if m.n_runs == 1 else f"{m.name} ({m.n_runs})" for m in self.methods]
+        return f"<Comparison of {', '.join(names)} on {self.n_images} images>"
 
-    def tables(self) -> list[Table]:
-        """Return the tables of scores and, for several runs, of differences and wins."""
-        return comparison_tables(self)
+    def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
+        """Return the tables of scores and, for several runs, of differences and wins.
+
+        If a method has several runs, the first table has the means over runs with their `spread`:
+        "sd" is the standard deviation, "se" the standard error, and "range" the smallest and
+        largest value.
+        """
+        return comparison_tables(self, Spread(spread))
 
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as a dict for JSON. Undefined and infinite numbers become None.
 
-        The keys are the field names, and "schema". `signatures` becomes a dict by run name. Each
-        entry of `images` also has "effect_size" and "win_tie_loss" (numbers of images).
+        The keys are the field names, and "schema". Each entry of `images` also has "effect_size"
+        and "win_tie_loss" (numbers of images). In place of `methods` and `of_runs`, "runs" lists
+        the method, the label and the scores of each run; it is empty if all methods have one run.
         """
-        values: Any = without_nan(asdict(self))
+        values = asdict(replace(self, methods=(), of_runs={}, paired=frozenset()))
+        del values["methods"], values["of_runs"]
         for pair, row in zip(self.images, values["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
-        signatures = dict(zip(self.names, self.signatures, strict=False))
-        return {"schema": _SCHEMA, **values, "signatures": signatures}
+        runs = []
+        for method in self.methods if self.has_several_runs else ():
+            for k, label in enumerate(method.labels):
+                scores = {
+                    score: self.of_runs[method.name, score].values[k] for score in self.scores
+                }
+                runs.append({"method": method.name, "run": label, "scores": scores})
+        values |= {"schema": _SCHEMA, "runs": runs, "paired": sorted(self.paired)}
+        # JSON has no NaN and no infinite numbers
+        return dict(json.loads(json.dumps(values), parse_constant=lambda constant: None))
 
     def only(self, scores: Sequence[str]) -> Comparison:
         """Return the comparison restricted to some scores, such as "ods".

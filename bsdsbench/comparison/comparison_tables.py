@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from bsdsbench.comparison.method import Spread
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.references import PAIRS_LOST
@@ -24,16 +25,18 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted, grouped
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
+    from bsdsbench.comparison.comparison import Comparison, ScoreDifference
 
 
-def comparison_tables(compared: Comparison) -> list[Table]:
+def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[Table]:
     """Return the tables of a comparison, restricted to the scores in `scores_shown`.
 
+    - If a method has several runs, the means over them with their spread.
     - The overall scores of each run, and the differences between each pair of runs.
     - For each metric with per-part scores (parts are classes, for example): these scores and their
       differences.
-    - The numbers of images on which the first run of each pair wins, ties and loses.
+    - The numbers of images on which the first run of each pair wins, ties and loses, unless a
+      method has several runs.
 
     For a single run, the tables of differences and of wins are left out.
     """
@@ -43,24 +46,28 @@ def comparison_tables(compared: Comparison) -> list[Table]:
         name = parse_score(score)
         metric = name.metric if name.part else ""
         scores_of_tables.setdefault(metric, []).append(score)
-    tables = []
+    tables = [_means_table(compared, spread)] if compared.has_several_runs else []
     for metric, scores in scores_of_tables.items():
         if scores:
             tables.append(_score_table(compared, scores, metric))
             if len(compared.names) > 1:
                 tables.append(_difference_table(compared, scores, metric))
-    if len(compared.names) > 1:
+    if compared.images:
         tables.append(_image_table(compared))
     test = ""
     if compared.test == "permutation":
         unit = compared.cluster or "image"
         test = f"; p-values from exchanging the two results of each {unit}"
+    # Clusters, groups of the images, are drawn together
+    clusters = (
+        f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
+    )
     caption = (
-        f"{compared.n_images} images{clusters_phrase(compared)}, "
-        f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
+        f"{counted(compared.n_images, 'image')}{clusters}, {compared.n_boot} bootstrap samples"
+        f"{' of images and runs' if compared.has_several_runs else ''}, seed {compared.seed}, "
         f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
     )
-    signatures = signature_lines(list(zip(compared.signatures, compared.names, strict=True)))
+    signatures = signature_lines([(s, name) for name, s in compared.signatures.items()])
     return [
         replace(table, caption=caption, reading=compared.reading, signatures=signatures)
         for table in tables
@@ -79,12 +86,20 @@ def _title_of_only_metric(scores: Sequence[str]) -> str:
     return registry.get(metrics.pop()).title
 
 
-def clusters_phrase(compared: ComparedScores) -> str:
-    """Return " in N clusters (COLUMN)" to follow a number of images; "" if images were drawn."""
-    return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
+def _means_table(compared: Comparison, spread: Spread) -> Table:
+    """Build the table of the mean over runs of each method and score, with the spread."""
+    shown = compared.scores_shown
+    rows: list[list[Cell]] = []
+    for name in compared.names:
+        rows.append([name, *(compared.of_runs[name, score].cell(spread) for score in shown)])
+    fields = [METHOD, *map(score_field, shown)]
+    notes: list[str | Note] = [spread.note, *_notes_on_scores(compared, ())]
+    # The caption in LaTeX, such as "Scores on 200 images: mean ± standard deviation over runs"
+    sentence = f"Scores on {counted(compared.n_images, 'image')}: {spread.words}"
+    return Table("methods", "Scores of methods", fields, rows, notes=notes, sentence=sentence)
 
 
-def left_out_notes_of(compared: ComparedScores) -> list[Note]:
+def left_out_notes_of(compared: Comparison) -> list[Note]:
     """Return notes on the images that each run or method left out."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
@@ -191,6 +206,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         n_labels=len(labels),
         ranked_within=PART.key if metric else "",  # each part has its own best run
         sentence=latex_caption,
+        aside=compared.has_several_runs,  # after the table of means
     )
 
 
@@ -209,7 +225,7 @@ def difference_fields(level: str) -> list[Field]:
     ]
 
 
-def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
+def _difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     """Return the last four cells of a difference's row in a table of differences.
 
     They are the difference with its interval, p, p after Holm's correction, and the smallest
@@ -251,18 +267,18 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         differences.sort(key=lambda d: scores.index(d.score))  # those of one part come together
         for d in differences:
             _, part, column = parse_score(d.score)
-            rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
+            rows.append([d.a, d.b, column.heading, part, *_difference_cells(d, compared.level)])
     else:  # a row per score and pair of runs, in the order of the comparison
         key, title = "differences", "Differences"
         # A single metric is named by the title of the table of scores, which is above this one
         is_metric_named = _title_of_only_metric(compared.scores) != ""
         for d in differences:
             score_name = heading(d.score, in_title=is_metric_named)
-            rows.append([d.a, d.b, score_name, *difference_cells(d, compared.level)])
+            rows.append([d.a, d.b, score_name, *_difference_cells(d, compared.level)])
         first_score = heading(differences[0].score, in_title=is_metric_named)
         # For each pair, the smallest difference that is significant with probability 0.8
-        of_score = [d.least for d in differences if d.score == differences[0].score]
-        if least := sorted(x for x in of_score if not math.isnan(x)):
+        of_score = [d for d in differences if d.score == differences[0].score]
+        if least := sorted(d.least for d in of_score if not math.isnan(d.p + d.least)):
             low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
             span = low if low == high else f"{low} to {high}, by pair,"
             first_notes.append(
@@ -299,7 +315,8 @@ def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
     # An interval excludes 0 although the uncorrected p is not significant, or the reverse
-    disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in differences)
+    tested = [d for d in differences if not math.isnan(d.p)]
+    disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in tested)
     if compared.test == "bootstrap" and disagree:
         notes.append(
             f"Near p = {alpha:.2g}, or with few images, an interval and its p-value may disagree "

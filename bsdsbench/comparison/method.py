@@ -1,12 +1,10 @@
-"""Groups of runs: the runs of one method with different seeds, or of one data set's splits."""
+"""Methods: runs of one method with different seeds, folds or splits, and scores over them."""
 
 from __future__ import annotations
 
 import glob
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from math import isnan, nan
@@ -17,17 +15,11 @@ from attrs import frozen
 
 from bsdsbench.arguments import given_list
 from bsdsbench.comparison.comparable import refuse_equal_names
-from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.pictures import natural_sort_key
-from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import comparability, equal_counts_notes
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import default_scores, flat_scores
-from bsdsbench.results.storage import Provenance
-from bsdsbench.tables.table import Cell, Estimate, Field, Table
-from bsdsbench.text import counted, shared_names
+from bsdsbench.tables.table import Estimate
 
 
 @frozen(eq=False, init=False)
@@ -184,6 +176,29 @@ def all_runs(methods: Sequence[Method]) -> list[Evaluation]:
     return as_runs([run for method in methods for run in method.runs], labels)
 
 
+def as_methods(
+    runs: Iterable[Evaluation | str | Path | Method],
+    names: Sequence[str] | None = None,
+    groups: object = None,
+    group_by: str | None = None,
+) -> list[Method]:
+    """Load runs as methods of a single run, beside methods that are given as such.
+
+    The runs of a method are sorted by seed, and all runs are prepared for a comparison as `as_runs`
+    does: reference runs get the rules of the others, and images are assigned to groups. `names` has
+    a name for each run that is not given as a Method.
+    """
+    given = given_list(runs, "runs", "a list of runs, of their folders or of methods")
+    loaded = iter(as_runs([run for run in given if not isinstance(run, Method)], names))
+    methods = []
+    for run in given:
+        if not isinstance(run, Method):
+            run = next(loaded)
+            run = Method(run.name, [run])
+        methods.append(run.in_order())
+    return replace_runs(methods, as_runs(all_runs(methods), None, groups, group_by))
+
+
 def load_methods(specs: Sequence[str]) -> list[Method]:
     """Load methods given as strings NAME=RUNS,RUNS, such as "ours=out/seed*"."""
     return [Method(name, folders) for name, folders in parse_methods(specs).items()]
@@ -223,90 +238,3 @@ def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
             raise DataError(f"{option}: no folder fits {pattern!r}, expected some")
         folders += matching
     return folders
-
-
-# ---- splits --------------------------------------------------------------------------------------
-
-
-class Splits(NamedTuple):
-    """The scores over all splits of a data set."""
-
-    table: Table  # two rows: means over the splits with their spread, and pooled scores
-    pooled: Evaluation  # one run with the images of all splits; their ids are SPLIT/ID
-
-
-def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Compute mean scores over the splits of a data set, and scores pooled over all images.
-
-    Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
-    scores are computed from the summed counts of all images; an image in several splits counts once
-    for each. The table has the default scores that all splits have. `name` is the name of the
-    pooled run, by default that of the first run.
-
-    Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
-    in protocol, metrics or kinds of counts.
-    """
-    pooled = _pool(runs, name)
-    scores_of_splits = [flat_scores(run) for run in runs]
-    pooled_scores = flat_scores(pooled)
-    # Of the scores that all splits have, those that tables show
-    shown = default_scores(runs[0], shared_names([*scores_of_splits, pooled_scores]))
-    means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
-    for score in shown:
-        values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
-        means.append(values.cell(Spread.SD))  # printed as "0.780 ± 0.004 (5)"
-    n_images = counted(len(pooled.records), "image")
-    pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
-    # Neither of the two rows is better than the other
-    fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    # Splits may number their images alike. Only with the same annotations, of which `truth` is a
-    # fingerprint ("" if unknown), is it the same image
-    images = Counter((r.image_id, r.truth) for run in runs for r in run.records if r.truth)
-    n_repeated = sum(n > 1 for n in images.values())
-    # "Mean ± standard deviation over splits (number of splits)." In the note, these are runs
-    note = Spread.SD.note.replace("runs", "splits")
-    note += " Pooled: the counts of all images are summed"
-    if n_repeated:
-        note += f"; {counted(n_repeated, 'image')} in several splits count in each"
-    table = Table(
-        "splits",
-        f"{pooled.name}: scores over splits",
-        [Field("scores", "Scores"), *fields],
-        [means, pooled_row],
-        caption=f"protocol {runs[0].described}",
-        reading=pooled.read_as,  # a line on how the files were interpreted
-        notes=[f"{note}.", *equal_counts_notes(runs)],
-    )
-    return Splits(table, pooled)
-
-
-def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
-    """Merge the runs of all splits into one run, by default with the name of the first run.
-
-    Its image ids are those of the runs, so that the pooled folds of two methods can be compared. If
-    an id is in several runs, all become RUN/ID. Raises DataError as `splits` does.
-    """
-    if not runs:
-        raise DataError("no runs given, expected one of each split")
-    if lacking := [run.name for run in runs if not run.records]:
-        raise DataError(f"{', '.join(lacking)}: no counts per image")
-    first = runs[0]
-    # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
-    expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
-    n_of_id = Counter(image_id for run in runs for image_id in run.image_ids)
-    are_distinct = max(n_of_id.values()) == 1
-    records = []
-    for run in runs:
-        pair = f"{first.name}, {run.name}"
-        # Differences of the images are expected, but not of a setting on which a score depends
-        for difference in comparability(first, run):
-            if difference.of_protocol and difference.severity is Severity.FORBIDS:
-                raise DataError(f"{pair}: {difference.fault()}")  # "protocols differ in max_dist"
-        names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
-        if names != expected:
-            raise DataError(f"{pair}: other counts, expected the same of all splits")
-        prefix = "" if are_distinct else f"{run.name}/"
-        records += [replace(r, image_id=prefix + r.image_id) for r in run.records]
-    # Of the provenance, only the kind of predictions holds for all splits: folders and dates differ
-    origin = Provenance(pred_kind=first.provenance.pred_kind)
-    return Evaluation(first.protocol, name or first.name, records, origin)

@@ -26,7 +26,7 @@ from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import ComparedScores
+    from bsdsbench.comparison.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     )
 
 
-def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
+def indistinguishable_groups(compared: Comparison, score: str) -> list[tuple[int, int]]:
     """Find the maximal groups of consecutively ranked methods without significant differences.
 
     If p is NaN, or if there are too few seeds for a significant p, a pair counts as different if
@@ -133,7 +133,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     return groups
 
 
-def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "") -> list[Table]:
+def rank_tables(comparisons: Mapping[str, Comparison], slice_column: str = "") -> list[Table]:
     """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
     In the second table, a cell is the probability that the row's method beats the column's method.

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import attrs
@@ -21,16 +22,10 @@ import numpy as np
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import ComparedScores, Comparison, holm_together
+from bsdsbench.comparison.comparison import Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, holm_note
-from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
-from bsdsbench.comparison.methods import (
-    MethodComparison,
-    compare_methods,
-    mean_cells,
-    means_table,
-    scores_to_show,
-)
+from bsdsbench.comparison.method import Method, Spread, all_runs, as_methods, replace_runs
+from bsdsbench.comparison.method_tables import mean_cells, means_table, scores_to_show
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
@@ -255,24 +250,22 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
 
 
 def compare_slices(
-    runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
-) -> dict[str, Comparison | MethodComparison]:
+    runs: Sequence[Evaluation | str | Path | Method], by: str, **options: Any
+) -> dict[str, Comparison]:
     """Compare runs or methods within each slice, in the same way as on all images.
 
     Parameters
     ----------
-    runs : sequence of Evaluation or path
-        The runs, as in `compare`.
+    runs : sequence of Evaluation, path or Method
+        The runs or methods, as in `compare`.
     by : str
         A group column of the images. Each group is a slice.
-    methods : sequence of Method
-        Methods to compare instead of `runs`, as in `compare_methods`.
     **options
-        Options of `compare`, or of `compare_methods`.
+        Options of `compare`.
 
     Returns
     -------
-    dict of str to Comparison or MethodComparison
+    dict of str to Comparison
         The comparison on the images of each slice, by name of the slice.
 
     Raises
@@ -280,14 +273,10 @@ def compare_slices(
     DataError
         If the runs lack the column, or are not comparable.
     """
-    runs_to_divide = all_runs(methods) if methods else runs
-    comparisons = dict[str, Comparison | MethodComparison]()
-    for name, slice_runs in runs_by_slice(runs_to_divide, by).slices.items():
-        compared: Comparison | MethodComparison
-        if methods:
-            compared = compare_methods(replace_runs(methods, slice_runs), **options)
-        else:
-            compared = compare(slice_runs, **options)
+    methods = as_methods(runs)
+    comparisons: dict[str, Comparison] = {}
+    for name, slice_runs in runs_by_slice(all_runs(methods), by).slices.items():
+        compared = compare(replace_runs(methods, slice_runs), **options)
         notes = []
         frames_advice = frames_note(slice_runs[0].records)  # images may be frames of a video
         for note in compared.notes:
@@ -534,7 +523,7 @@ def means_by_slice(
     )
 
 
-def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
+def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     """Return one table of the comparisons within all slices: the differences between runs.
 
     `comparisons` maps the name of each slice to the comparison on it. `column` is the group column

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.comparison.slices import Slices, score_drawn, slices_of
 from bsdsbench.errors import DataError
@@ -27,7 +26,7 @@ _MAX_LABEL_WIDTH = 0.5  # as a fraction of the figure's width
 
 
 def plot_ranks(
-    compared: Comparison | MethodComparison | Mapping[str, Comparison | MethodComparison],
+    compared: Comparison | Mapping[str, Comparison],
     score: str | None = None,
     *,
     look: str | None = None,
@@ -42,7 +41,7 @@ def plot_ranks(
 
     Parameters
     ----------
-    compared : Comparison, MethodComparison or mapping
+    compared : Comparison or mapping
         A comparison of at least two runs or methods. The comparisons in a mapping of names to
         comparisons, such as `compare_slices` returns, are stacked vertically.
     score : str, optional
@@ -102,7 +101,7 @@ def plot_ranks(
         return style.save(figure, path)
 
 
-def _score_to_rank_by(score: str | None, comparison: Comparison | MethodComparison) -> str:
+def _score_to_rank_by(score: str | None, comparison: Comparison) -> str:
     """Return the full name METRIC.SCORE of `score`, which may be short, such as "ods".
 
     A metric stands for its first score, and None for the first score of all. Scores that tables
@@ -117,11 +116,11 @@ def _score_to_rank_by(score: str | None, comparison: Comparison | MethodComparis
     return full_score
 
 
-def _caption(comparison: Comparison | MethodComparison) -> str:
+def _caption(comparison: Comparison) -> str:
     """Return a text that explains the dots, crosses and lines of a plot of ranks."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
-    if isinstance(comparison, MethodComparison):
+    if comparison.has_several_runs:
         units += " and runs"
         criterion += ", or by an interval that excludes 0 if there are too few runs"
     return (
@@ -131,9 +130,7 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
     )
 
 
-def _draw_ranks(
-    ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
-) -> None:
+def _draw_ranks(ax: Axes, comparison: Comparison, score: str, row_scale: float) -> None:
     """Draw the ranks of methods by a score, METRIC.SCORE: one row per method, the best at the top.
 
     A row has one dot per rank that occurs, whose area is proportional to the fraction of bootstrap

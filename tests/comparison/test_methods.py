@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.bootstrap import Sampling
-from bsdsbench.comparison.method import Method, Spread, load_methods, splits
-from bsdsbench.comparison.methods import compare_methods, means_table
+from bsdsbench.comparison.method import Method, Spread, load_methods
+from bsdsbench.comparison.method_tables import means_table, splits
 from bsdsbench.comparison.significance import sign_flip_p
 from bsdsbench.comparison.slices import means_by_slice
 from bsdsbench.scores.counts import MatchCounts
@@ -36,8 +36,9 @@ def runs_of(name, qualities):
 def test_one_run_each_gives_the_numbers_of_compare():
     runs = [simulated_run(name, N_IMAGES, quality=q) for name, q in (("a", 0), ("b", 0.2))]
     compared = bb.compare(runs, n_boot=300, seed=4)
-    methods = compare_methods([Method(r.name, [r]) for r in runs], n_boot=300, seed=4)
+    methods = bb.compare([Method(r.name, [r]) for r in runs], n_boot=300, seed=4)
     assert methods.scores == compared.scores
+    assert [str(table) for table in methods.tables()] == [str(t) for t in compared.tables()]
     for interval in compared.intervals:
         assert repr(methods.interval_of(interval.run, interval.score)) == repr(interval)
     for d in compared.differences:
@@ -48,7 +49,7 @@ def test_one_run_each_gives_the_numbers_of_compare():
 
 def test_mean_and_spread_are_those_of_the_runs():
     runs = runs_of("s", [0, 0.1, 0.3])
-    method = compare_methods([Method("m", runs)], n_boot=50)
+    method = bb.compare([Method("m", runs)], n_boot=50)
     ods = [run.boundary_score().ods.f for run in runs]
     scores = method.of_runs["m", "boundary.ods"]
     assert scores.values == tuple(ods)
@@ -67,7 +68,7 @@ def test_mean_and_spread_are_those_of_the_runs():
 def test_equal_seeds_have_no_spread_and_p_1():
     run = simulated_run("one", N_IMAGES)
     same = [Method(name, [run] * 3) for name in "ab"]
-    compared = compare_methods(same, n_boot=100)
+    compared = bb.compare(same, n_boot=100)
     for score in compared.scores:
         scores = compared.of_runs["a", score]
         assert scores.sd == 0 or np.isnan(scores.mean)
@@ -75,7 +76,7 @@ def test_equal_seeds_have_no_spread_and_p_1():
         d = compared.difference_of("a", "b", score)
         assert d.p == 1 or np.isnan(d.value)
         assert d.value == 0 or np.isnan(d.value)
-    alone = compare_methods([same[0], Method("c", [run])], n_boot=100)
+    alone = bb.compare([same[0], Method("c", [run])], n_boot=100)
     for score in alone.scores:
         three, one = (alone.interval_of(name, score) for name in "ac")
         assert repr((three.value, three.low, three.high)) == repr((one.value, one.low, one.high))
@@ -131,7 +132,7 @@ def test_the_crossed_bootstrap_is_the_plain_loop(monkeypatch):
                     draws.append(weighted.scores(row[None])["boundary.ods"][0])
             by_run.append(draws)
         by_method.append(by_run)
-    compared = compare_methods(methods, n_boot=n_boot, seed=7)
+    compared = bb.compare(methods, n_boot=n_boot, seed=7)
     assert compared.scores[0] == "boundary.ods"
     assert compared.paired == {("m", "o")}
     left, right = by_method
@@ -144,20 +145,21 @@ def test_runs_of_other_seeds_are_drawn_independently():
     """Drawn together, methods of equal runs would have a difference of exactly 0 in each sample."""
     runs = runs_of("s", [0, 0.2, 0.4])
     others = [replace(run, name=f"t{k}") for k, run in enumerate(runs)]
-    compared = compare_methods([Method("m", runs), Method("o", others)], n_boot=200)
+    compared = bb.compare([Method("m", runs), Method("o", others)], n_boot=200)
     assert not compared.paired
-    (of_m, of_o), difference = compared.intervals[:2], compared.differences[0]
+    of_m, of_o = (compared.interval_of(name, "boundary.ods") for name in "mo")
+    difference = compared.differences[0]
     assert difference.value == 0
     # Images are drawn for both at once, so that only the runs vary
     assert difference.high - difference.low > 0.5 * (of_m.high - of_m.low)
     assert of_o.high - of_o.low == pytest.approx(of_m.high - of_m.low, rel=0.3)
-    exchanged = compare_methods([Method("o", others), Method("m", runs)], n_boot=200)
+    exchanged = bb.compare([Method("o", others), Method("m", runs)], n_boot=200)
     assert exchanged.differences[0].low == pytest.approx(difference.low, rel=0.3)
 
 
 def test_what_a_method_of_few_runs_is_told():
     sides = [Method("m", runs_of("s", [0, 0.2, 0.4])), Method("o", runs_of("o", [0]))]
-    both = compare_methods(sides, n_boot=20)
+    both = bb.compare(sides, n_boot=20)
     assert np.isnan(both.difference_of("m", "o", "boundary.ods").p)
     assert any("fewer than 3 runs" in note for note in both.notes)
     assert any("one run each, so the interval covers images only" in note for note in both.notes)
@@ -183,13 +185,13 @@ def test_a_seed_is_what_differs_in_the_paths(given, seeds, tmp_path):
 
 def test_pairs_are_those_of_equal_names_in_any_order():
     ours, base = runs_of("s", [0, 0.2, 0.4, 0.1]), runs_of("s", [0.1, 0.1, 0.2, 0.3])
-    straight = compare_methods([Method("a", ours), Method("b", base)], n_boot=50)
-    turned = compare_methods([Method("a", ours), Method("b", base[::-1])], n_boot=50)
+    straight = bb.compare([Method("a", ours), Method("b", base)], n_boot=50)
+    turned = bb.compare([Method("a", ours), Method("b", base[::-1])], n_boot=50)
     assert turned.paired == {("a", "b")}
     assert repr(turned.differences) == repr(straight.differences)
     assert turned.ranks == straight.ranks
     same_name = [simulated_run("net", N_IMAGES, seed=k) for k in range(3)]
-    assert not compare_methods([Method("a", same_name), Method("b", same_name)], n_boot=5).paired
+    assert not bb.compare([Method("a", same_name), Method("b", same_name)], n_boot=5).paired
 
 
 def test_a_pattern_leaves_files_out(tmp_path):
@@ -208,7 +210,7 @@ def test_seeds_of_the_same_names_are_paired(tmp_path):
             run = simulated_run(f"{name}{k}", N_IMAGES, quality=quality, seed=k)
             run.save(tmp_path / name / f"seed{k}")
     methods = load_methods([f"ours={tmp_path}/ours/seed*", f"base={tmp_path}/base/seed*"])
-    compared = compare_methods(methods, n_boot=100)
+    compared = bb.compare(methods, n_boot=100)
     assert compared.paired == {("ours", "base")}
     d = compared.difference_of("ours", "base", "boundary.ods")
     gaps = np.subtract(*(compared.of_runs[m, "boundary.ods"].values for m in ("ours", "base")))
@@ -242,6 +244,8 @@ def test_methods_of_one_run_each_are_compared_as_runs(tmp_path):
     words += ["--n-boot", 20, "--test", "permutation", "--format", "json"]
     plain = json.loads(command("compare", *words).stdout)
     assert [plain["differences"][0][key] for key in ("a", "b")] == ["A", "B"]
+    words = ["--method", f"A={tmp_path}/*/seed0", "--test", "permutation"]
+    refused("a method of several runs, expected single runs", call, "compare", *words)
     refused(
         "--names: cannot be combined with --method",
         call,
@@ -264,7 +268,7 @@ def test_a_wrong_method_is_refused(spec, words):
 def test_runs_of_other_images_are_named():
     runs = [simulated_run("a", N_IMAGES), simulated_run("b", N_IMAGES - 1)]
     with pytest.raises(bb.DataError, match="images are not in every run") as refused:
-        compare_methods([Method("m", runs)])
+        bb.compare([Method("m", runs)])
     assert "m/a" in str(refused.value)
 
 

@@ -120,13 +120,13 @@ def test_p_values_are_corrected_over_pairs_and_classes(compared):
 
 
 def test_methods_are_corrected_over_the_same_tests_as_runs(runs, compared):
-    methods = bb.compare_methods([bb.Method(run.name, [run]) for run in runs], n_boot=200)
+    methods = bb.compare([bb.Method(run.name, [run]) for run in runs], n_boot=200)
     for d in compared.differences:
         assert methods.difference_of(d.a, d.b, d.score).p_holm == pytest.approx(
             d.p_holm, nan_ok=True
         )
     for score, tests in (("contour.tumour.dice", "pairs and parts"), ("contour.dice", "pairs")):
-        (note, *_) = methods.only([score]).tables()[-1].notes
+        (note, *_) = methods.only([score]).tables()[-2].notes
         assert (
             note == f"* significant at 0.05 after Holm's correction over the {tests} of each score."
         )

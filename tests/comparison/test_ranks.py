@@ -97,7 +97,7 @@ def test_equal_runs_share_rank_1_and_are_joined():
 
 def test_methods_are_ranked_by_draws_of_images_and_runs(runs):
     methods = [bb.Method("ab", runs[:2]), bb.Method("cd", runs[2:])]
-    compared = bb.compare_methods(methods, n_boot=N_BOOT, seed=SEED)
+    compared = bb.compare(methods, n_boot=N_BOOT, seed=SEED)
     ranks, d = compared.ranks["boundary.ods"], compared.differences[0]
     assert ranks.names == ("ab", "cd")
     assert np.isnan(d.p)  # of two runs: the interval separates
@@ -132,15 +132,15 @@ def test_methods_in_slices_and_clusters(runs):
     methods = [bb.Method("m", [run.with_groups(groups) for run in runs[:3]])]
     methods += [bb.Method("n", runs[3:])]
     options = {"n_boot": N_BOOT, "seed": SEED}
-    alone = bb.compare_methods(methods, **options)
-    clustered = bb.compare_methods(methods, cluster="id", groups=None, **options)
+    alone = bb.compare(methods, **options)
+    clustered = bb.compare(methods, cluster="id", groups=None, **options)
     assert clustered.n_clusters == N_IMAGES
     assert repr(clustered.intervals) == repr(alone.intervals)
-    wide = bb.compare_methods(methods, cluster="side", **options)
+    wide = bb.compare(methods, cluster="side", **options)
     assert wide.n_clusters == 2
     assert "in 2 clusters (side)" in wide.tables()[0].caption
     assert any("only 2 clusters (side)" in note for note in wide.notes)
-    slices = compare_slices((), "side", methods, **options)
+    slices = compare_slices(methods, "side", **options)
     left = [i for i in runs[0].image_ids if groups[i]["side"] == "l"]
     part = [
         bb.Method(
@@ -154,7 +154,7 @@ def test_methods_in_slices_and_clusters(runs):
         )
         for method in methods
     ]
-    assert repr(slices["l"].intervals) == repr(bb.compare_methods(part, **options).intervals)
+    assert repr(slices["l"].intervals) == repr(bb.compare(part, **options).intervals)
 
 
 def test_means_of_methods_in_slices(runs, tmp_path):

@@ -553,21 +553,20 @@ def two_runs():
         yield bb.evaluate_items([("a", drawn, [LINES])], name=name, workers=1)
 
 
-@pytest.mark.parametrize("what", ["compare", "methods", "means", "rules"])
+@pytest.mark.parametrize("what", ["compare", "means", "rules"])
 def test_every_table_of_several_runs_says_it_of_each(what):
-    from bsdsbench.comparison.method import Method
-    from bsdsbench.comparison.methods import Spread, compare_methods, means_table
+    from bsdsbench.comparison.method import Method, Spread
+    from bsdsbench.comparison.method_tables import means_table
     from bsdsbench.diagnosis.causes import build_rules_tables
 
     runs = list(two_runs())
     methods = [Method(run.name, [run]) for run in runs]
     tables = {
         "compare": lambda: bb.compare(runs, n_boot=100).tables(),
-        "methods": lambda: compare_methods(methods, n_boot=100).tables(),
         "means": lambda: [means_table(methods, Spread.SD, None)],
         "rules": lambda: build_rules_tables(runs),
     }[what]()
-    assert len(tables) == {"compare": 3, "methods": 3}.get(what, 1)
+    assert len(tables) == {"compare": 3}.get(what, 1)
     truth = "1 file; truth boundaries, 1 annotator per image"
     words = (
         f"eight read as: predictions soft 8-bit maps, {truth}; "

@@ -151,8 +151,8 @@ def test_what_is_no_run_is_refused():
     task = next(iter(tasks().values()))
     for pair in ((1, 2), (run, None), (run, "out/a"), (task, run)):
         refused("^comparability: .*, expected runs", comparability, *pair)
-    for methods in (1, [run], "a"):
-        refused("^methods: .*, expected a ", bb.compare_methods, methods)
+    for runs in (1, [1], "a"):
+        refused("^runs: .*, expected a list|^runs: .*, expected runs", bb.compare, runs)
 
 
 def test_a_run_put_together_without_whole_truths_is_not_refused(tmp_path):

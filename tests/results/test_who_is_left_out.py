@@ -10,7 +10,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.method import Spread
-from bsdsbench.comparison.methods import means_table
+from bsdsbench.comparison.method_tables import means_table
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables, summarize_reasons
@@ -79,7 +79,7 @@ def test_equal_counts_of_two_runs_are_said():
     ]
     line = "m/x, m/z: equal counts in every image"
     method = bb.Method("m", runs)
-    compared = bb.compare_methods([method], n_boot=5).tables()[0]
+    compared = bb.compare([method], n_boot=5).tables()[0]
     means = means_table([method], Spread.SD, None)
     assert all(any(line in str(note) for note in table.notes) for table in (compared, means))
     assert not any("equal counts" in str(note) for note in score_tables(runs[:2])[0].notes)
