@@ -167,27 +167,24 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
-
-    For each column in --by, another table shows the mean scores in each group of images.
-    """
+    """Print the mean scores of methods (sets of runs), or write them to the file given with -o."""
     from bsdsbench.comparison.method import Spread, all_runs, as_methods, load_methods
     from bsdsbench.comparison.method_tables import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
-    from bsdsbench.comparison.slices import means_by_slice
 
-    refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    # From texts NAME=FOLDERS, such as 'hed=out/seed*', with the groups of the images for --by
-    methods = as_methods(load_methods(args.methods.method), **option_values(args.grouping))
+    unsupported = (*_PAGE_OPTIONS, "gt_dir", "rules", "names", "groups", "group_by", "cluster")
+    refuse_given((*unsupported, "summary"), "--method")
+    refuse_given(("by",), "--method; `compare --method ... --by COLUMN` compares methods by group")
+    # From texts NAME=FOLDERS, such as 'hed=out/seed*'
+    methods = as_methods(load_methods(args.methods.method))
     # --label KEY=TEXT can only rename published results here, as methods have names: raise
     # DataError for any other key. There are no runs to rename
     labelled_runs(given=(), runs=(), labels=args.labels, published=args.published)
     published = published_beside(args.published, all_runs(methods), args.force, args.labels)
     spread, columns = Spread(args.methods.spread), args.tables.columns
-    tables = [means_table(methods, spread, columns, published.rows, published.notes)]
-    tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
+    table = means_table(methods, spread, columns, published.rows, published.notes)
     left_out = {method.name: method.left_out for method in methods}
-    show_tables(tables, args.tables.out, args.tables.output_format, left_out)
+    show_tables([table], args.tables.out, args.tables.output_format, left_out)
 
 
 def _show_history(args: _ReportArguments) -> None:

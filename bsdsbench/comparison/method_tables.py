@@ -41,8 +41,19 @@ def means_table(
     """
     for method in methods:
         comparable(as_runs(method.runs, method.labels))  # raises if its runs are not comparable
-    shown = scores_to_show(methods, columns)
-    rows: list[list[Cell]] = [[m.name, *mean_cells(m, shown, spread)] for m in methods]
+    runs = all_runs(methods)
+    metrics = shared_names(run.metrics for run in runs)
+    # The scores that all runs have, also undefined ones
+    known = shared_names(WeightedRun(run, metrics).overall_scores() for run in runs)
+    shown = chosen_scores(columns, known) if columns else default_scores(runs[0], known)
+    rows: list[list[Cell]] = []
+    for method in methods:
+        of_runs = [flat_scores(run) for run in method.runs]
+        cells: list[Cell] = [method.name]
+        for score in shown:  # the mean is NaN if the score is undefined for a run
+            values = tuple(scores_of_run.get(score, nan) for scores_of_run in of_runs)
+            cells.append(ScoresOfRuns(values).cell(spread))
+        rows.append(cells)
     for label, scores_by_metric, marks in extra:
         row: list[Cell] = [label]
         for metric, _, key in (score.partition(".") for score in shown):
@@ -53,38 +64,12 @@ def means_table(
                 mark = f"[{marks[key]}]" if marks[key] else ""  # such as another rule for AP
                 row.append(Estimate(value, mark=mark, comparable=False))
         rows.append(row)
-    runs = all_runs(methods)
     # Arguments of `Table`: caption, notes (the first is "Mean ± standard deviation ..."), ...
     footer: Any = table_footer(runs, [spread.note])
     footer["notes"] += notes
     footer["sentence"] = f"Scores on {image_numbers(runs)}: {spread.words}"  # caption in LaTeX
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
-
-
-def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the scores, also undefined ones, that all runs have and that `columns` chooses.
-
-    `columns` has names such as "ods", or "all"; None chooses the default scores. Raises DataError
-    if a score is unknown.
-    """
-    runs = [run for method in methods for run in method.runs]
-    metrics = shared_names(run.metrics for run in runs)
-    known = shared_names(WeightedRun(run, metrics).overall_scores() for run in runs)
-    return chosen_scores(columns, known) if columns else default_scores(methods[0].runs[0], known)
-
-
-def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Cell]:
-    """Return a table cell per score: the mean over the method's runs, with its spread.
-
-    The mean is NaN if the score is undefined for a run.
-    """
-    of_runs = [flat_scores(run) for run in method.runs]
-    cells: list[Cell] = []
-    for score in scores:
-        values = tuple(scores_of_run.get(score, nan) for scores_of_run in of_runs)
-        cells.append(ScoresOfRuns(values).cell(spread))
-    return cells
 
 
 class Splits(NamedTuple):

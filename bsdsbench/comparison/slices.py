@@ -24,8 +24,7 @@ from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, score
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, holm_note
-from bsdsbench.comparison.method import Method, Spread, all_runs, as_methods, replace_runs
-from bsdsbench.comparison.method_tables import mean_cells, means_table, scores_to_show
+from bsdsbench.comparison.method import Method, all_runs, as_methods, replace_runs
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
@@ -491,36 +490,6 @@ def score_drawn(
         if metric in (None, name.partition(".")[0]):
             return name
     raise score_names.unknown_score(metric, shared)
-
-
-def means_by_slice(
-    methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
-) -> Table:
-    """Return a table of each method's mean scores over its runs: one row per slice and method.
-
-    Each group of images in the column `by` is a slice. A mean is followed by its `spread` over the
-    runs, such as the standard deviation. `columns` are the scores to show, None for the default.
-    Raises DataError if the runs lack the column, are not comparable, or lack a score.
-    """
-    group_column, slices = runs_by_slice(all_runs(methods), by)  # slice -> all runs on its images
-    scores = scores_to_show(methods, columns)
-    table = means_table(methods, spread, columns)
-    rows: list[list[Cell]] = []
-    for name, slice_runs in slices.items():
-        for method in replace_runs(methods, slice_runs):
-            means = mean_cells(method, scores, spread)
-            rows.append([method.name, name, len(slice_runs[0].records), *means])
-    method_field, *score_fields = table.columns
-    fields = [method_field, Field("slice", group_column), IMAGE_COUNT, *score_fields]
-    return replace(
-        table,
-        key=f"methods-by-{group_column}",
-        title=f"Scores of methods by {group_column}",
-        # Slices do not compete with each other, so no row is marked as best
-        columns=[replace(field, higher_is_better=None) for field in fields],
-        rows=rows,
-        n_labels=2,  # the method and the slice name a row
-    )
 
 
 def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:

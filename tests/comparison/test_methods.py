@@ -18,8 +18,6 @@ from bsdsbench.comparison.bootstrap import Sampling
 from bsdsbench.comparison.method import Method, Spread, load_methods
 from bsdsbench.comparison.method_tables import means_table, splits
 from bsdsbench.comparison.significance import sign_flip_p
-from bsdsbench.comparison.slices import means_by_slice
-from bsdsbench.scores.counts import MatchCounts
 from tests.helpers.runs import call, command, refused
 from tests.helpers.simulated import simulated_run
 
@@ -373,23 +371,6 @@ def test_splits_with_other_counts_are_named():
     ]
     with pytest.raises(bb.DataError, match=r"one, two: .*expected"):
         splits(runs)
-
-
-def test_a_score_undefined_in_one_slice_is_empty_there_alone():
-    """R50 of an image without a predicted pixel; the other image has it."""
-    run = simulated_run("a", 2)
-    counts = run.records[1].counts["boundary"]
-    nothing = counts.matches * [0, 1, 0, 0]  # the annotated pixels
-    without = {"boundary": MatchCounts(counts.thresholds, nothing)}
-    run = replace(run, records=(run.records[0], replace(run.records[1], counts=without)))
-    groups = {
-        record.image_id: {"side": side} for record, side in zip(run.records, "lr", strict=True)
-    }
-    runs = [replace(run, name=name).with_groups(groups) for name in "ab"]
-    table = means_by_slice([bb.Method("m", runs)], "side", Spread.SD, ["ods", "r50"])
-    assert [row[1] for row in table.rows] == ["l", "r"]
-    values = [[cell.value for cell in row[3:]] for row in table.rows]
-    assert np.isnan(values).tolist() == [[False, False], [False, True]]
 
 
 def test_published_rows_stand_beside_methods():

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from click import UsageError
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
@@ -157,21 +158,12 @@ def test_methods_in_slices_and_clusters(runs):
     assert repr(slices["l"].intervals) == repr(bb.compare(part, **options).intervals)
 
 
-def test_means_of_methods_in_slices(runs, tmp_path):
-    for run in runs:
-        run.save(tmp_path / run.name)
-    words = ["report", "--method", f"ab={tmp_path}/a,{tmp_path}/b", "--columns", "ods"]
-    groups = ["--group-by", "(?P<end>.)$", "--by", "end=3,6"]
-    rows = json.loads(call(*words, *groups, "--format", "json"))["tables"][1]["rows"]
-    grouped = [run.with_groups(group_by="(?P<end>.)$") for run in runs[:2]]
-    for row, (start, stop) in zip(rows, [(0, 3), (3, 6), (6, 10)], strict=True):
-        ods = []
-        for run in grouped:
-            part = [r for r in run.records if start <= r.groups["end"] < stop]
-            ods.append(bb.Evaluation(run.protocol, "part", part).boundary_score().ods.f)
-        assert row["images"] == len(part)
-        assert row["boundary_ods"] == pytest.approx(np.mean(ods), abs=1e-15)
-        assert row["boundary_ods_spread"] == pytest.approx(np.std(ods, ddof=1))
+def test_methods_are_reported_without_slices_and_labels(runs, tmp_path):
+    runs[0].save(tmp_path / "a")
+    words = ["report", "--method", f"ab={tmp_path}/a", "--columns", "ods"]
+    for more in (["--by", "end"], ["--group-by", "(?P<end>.)$"]):
+        with pytest.raises(UsageError, match="cannot be combined with --method"):
+            call(*words, *more)
     with pytest.raises(
         bb.DataError, match=r"label 'abc': no runs or .* rename, expected no labels"
     ):
