@@ -196,8 +196,6 @@ class _ErrorsArguments(opt.Options):
     names: list[str] | None = opt.names_option
     bootstrap: opt.BootstrapOptions = opt.add_options(opt.BootstrapOptions)
     workers: int | None = opt.run_option("workers")
-    grouping: opt.GroupingOptions = opt.add_options(opt.GroupingOptions)
-    by: str | None = opt.by_option
     tables: opt.TableOptions = opt.add_options(opt.TableOptions)
 
 
@@ -212,18 +210,13 @@ def errors_command(args: _ErrorsArguments) -> None:
 
     A run made with `evaluate --errors` has the counts. The maps of other runs are matched again.
     """
-    from bsdsbench.comparison.lost_scores import (
-        error_slices_table,
-        error_table,
-        lost_scores,
-        with_errors,
-    )
+    from bsdsbench.comparison.lost_scores import error_table, lost_scores, with_errors
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 
     counted_runs = []  # with the number of pixels of each class
     failures = []  # errors of runs whose files cannot be read again
-    for run in as_runs(args.runs, args.names, **option_values(args.grouping)):
+    for run in as_runs(args.runs, args.names):
         try:
             with progress(f"errors of {run.name}") as report:
                 counted_runs.append(with_errors(run, args.workers, report))
@@ -235,15 +228,12 @@ def errors_command(args: _ErrorsArguments) -> None:
         say(str(failure))
     # A dict for each run: the share of each class, with its interval and dODS ("delta_ods")
     losses = [lost_scores(run, **option_values(args.bootstrap)) for run in counted_runs]
-    slices_table = error_slices_table(counted_runs, args.by) if args.by else None
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if output_format != "json":
-        tables = [error_table(counted_runs, losses), *([slices_table] if slices_table else [])]
+        tables = [error_table(counted_runs, losses)]
         show_tables(select(tables, columns) if columns else tables, out, output_format)
         return
     plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
-    if slices_table:
-        plain = {"runs": losses, "slices": slices_table.plain()}  # a dict by column
     if out:
         write_atomic(Path(out), as_json(plain))
     else:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import product
 from math import isnan
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import Interval
-from bsdsbench.comparison.slices import ValueInterval, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.error_classes import boundary_errors
@@ -24,14 +22,6 @@ from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, FALSE, MISSED
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
-_CLASS_FIELDS = (
-    Field("side", "Side"),
-    Field("class", "Class"),
-    Field("share", "share [95 % interval]", "share", ".3f"),
-    Field("delta_ods", "dODS", "", "+.4f"),
-)
-
-
 # Side (missed or false pixels, or all annotated ones) -> class as named in tables -> in scores
 ERROR_CLASSES = {
     "missed": dict(zip(("suppressed", "near", "absent"), MISSED, strict=True)),
@@ -39,46 +29,6 @@ ERROR_CLASSES = {
     # All ground-truth pixels, in classes by the number of annotators that drew them
     "agreement": dict(zip(AGREEMENT, AGREEMENT, strict=True)),
 }
-
-
-# Side -> class as named in tables -> "share", "low", "high" (ends of its interval), "delta_ods"
-_Losses = dict[str, dict[str, dict[str, float | None]]]
-
-
-def _require_errors(run: Evaluation) -> str:
-    """Return the first metric with counts of error classes. Raises DataError if there is none."""
-    metric = metric_with_errors(run)
-    if metric is None:
-        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
-    return metric.name
-
-
-def _losses(metric: str, interval_of: Callable[[str], Interval | ValueInterval]) -> _Losses:
-    """Collect the numbers of each class of missed, of false and of all ground-truth pixels.
-
-    `interval_of` returns a score, given by name, with its interval. Undefined numbers are None.
-    """
-    losses: _Losses = {side: {} for side in ERROR_CLASSES}
-    for side, name_of_label in ERROR_CLASSES.items():
-        shares = "agreement" if side == "agreement" else "error_share"
-        for label, name in name_of_label.items():
-            share = interval_of(f"{metric}.{shares}.{name}")  # "boundary.error_share.absent"
-            # By how much ODS would rise if only the errors of the class were repaired
-            rise = interval_of(f"{metric}.delta_ods.{name}").value
-            numbers = {"share": share.value, "low": share.low, "high": share.high}
-            numbers["delta_ods"] = rise
-            losses[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
-    return losses
-
-
-def _class_rows(labels: Sequence[str], losses: Mapping[str, Any]) -> list[list[Cell]]:
-    """Return a table row for each class of pixels: `labels`, and the cells of _CLASS_FIELDS."""
-    rows: list[list[Cell]] = []
-    for side in ERROR_CLASSES:
-        for name, numbers in losses[side].items():
-            share = Estimate(numbers["share"], numbers["low"], numbers["high"])
-            rows.append([*labels, side, name, share, numbers["delta_ods"]])
-    return rows
 
 
 def with_errors(
@@ -137,31 +87,27 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     share, the ends of its interval, and the rise of ODS if only this class were repaired. Undefined
     numbers are None. Raises DataError if the error classes were not counted, see `with_errors`.
     """
-    metric = _require_errors(run)
+    metric_with_counts = metric_with_errors(run)
+    if metric_with_counts is None:
+        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+    metric = metric_with_counts.name
     comparison = compare([run], n_boot=n_boot, seed=seed)
     lost: dict[str, Any] = {"name": run.name, "metric": metric}
     if "ods" in run.score(metric):
         ods = run.score(metric).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    return lost | _losses(metric, partial(comparison.interval_of, run.name))
-
-
-def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
-    """Return a table of error classes by group of images: one row per run, group and class.
-
-    A row has the numbers of `error_table`; the interval of the share comes from a jackknife. `by`
-    is the group column. Raises DataError if error classes were not counted, or if a run lacks it.
-    """
-    rows: list[list[Cell]] = []
-    for run in runs:
-        metric, slices = _require_errors(run), slices_of(run, by)
-        for number, slice_name in enumerate(slices.parts.names):  # the names of the groups
-            in_slice = {score: values[number].score for score, values in slices.scores.items()}
-            rows += _class_rows([run.name, slice_name], _losses(metric, in_slice.__getitem__))
-    column = slices.parts.column
-    fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]  # the side, class, share and dODS
-    title = f"Where ODS is lost, by {column}"
-    return Table("errors-by", title, fields, rows, n_labels=4, **table_footer(runs))
+    for side, name_of_label in ERROR_CLASSES.items():
+        shares = "agreement" if side == "agreement" else "error_share"
+        lost[side] = {}
+        for label, name in name_of_label.items():
+            # Such as "boundary.error_share.absent"
+            share = comparison.interval_of(run.name, f"{metric}.{shares}.{name}")
+            # By how much ODS would rise if only the errors of the class were repaired
+            rise = comparison.interval_of(run.name, f"{metric}.delta_ods.{name}").value
+            numbers = {"share": share.value, "low": share.low, "high": share.high}
+            numbers["delta_ods"] = rise
+            lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
+    return lost
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
@@ -172,12 +118,22 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     annotators drew), the share is that of its pixels that are matched. `losses` has the dict of
     `lost_scores` for each run: "missed", "false" and "agreement" -> class -> its numbers.
     """
-    rows = [row for lost in losses for row in _class_rows([lost["name"]], lost)]
+    rows: list[list[Cell]] = []
+    for lost, side in product(losses, ERROR_CLASSES):
+        for name, numbers in lost[side].items():
+            share = Estimate(numbers["share"], numbers["low"], numbers["high"])
+            rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
     notes = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
         "dODS: how much ODS would rise if only this class were repaired.",
     ]
-    fields = [METHOD, *_CLASS_FIELDS]  # run; side, class, share and dODS
+    fields = [
+        METHOD,
+        Field("side", "Side"),
+        Field("class", "Class"),
+        Field("share", "share [95 % interval]", "share", ".3f"),
+        Field("delta_ods", "dODS", "", "+.4f"),
+    ]
     footer = table_footer(runs, notes)
     return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **footer)

@@ -11,7 +11,6 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.comparison.lost_scores import error_slices_table
 from bsdsbench.comparison.slices import (
     ALL,
     MACRO,
@@ -21,7 +20,6 @@ from bsdsbench.comparison.slices import (
     slice_tables,
     slices_of,
 )
-from bsdsbench.errors import DataError
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.evaluation import Evaluation
 from tests.helpers.runs import call, command, counted, refused, write_maps
@@ -380,18 +378,6 @@ def test_intervals_of_the_shares_of_classes_end_at_1():
     shares = slices_of(run, "scene").scores["boundary.error_share.background"][0].score
     assert 0.5 < shares.value < 1
     assert shares.high == 1
-
-
-def test_where_ods_is_lost_by_slice():
-    rng = np.random.default_rng(0)
-    items = [(f"s{k % 2}_{k}", rng.random((24, 24)), [np.eye(24)]) for k in range(6)]
-    run = bb.evaluate_items(items, errors=True, group_by=r"(?P<scene>s\d)", workers=1)
-    table = error_slices_table([run], "scene").plain()
-    alone = part(run, "scene", "s1").score("boundary").error_share
-    place = [k for k, c in enumerate(table["class"]) if c == "absent" and table["slice"][k] == "s1"]
-    assert table["share"][place[0]] == alone.absent
-    with pytest.raises(DataError, match="errors=True"):
-        error_slices_table([grouped()], "weather")
 
 
 def test_sequences_have_the_numbers_of_their_set():
