@@ -25,6 +25,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, holm_note
 from bsdsbench.comparison.method import Method, all_runs, as_methods, replace_runs
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
@@ -498,7 +499,7 @@ def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
     that defines the slices. There is one row for each slice, pair of runs, and score that the
     comparisons show in tables. For each score, Holm's method corrects the p-values of all pairs and
-    slices together. If there is only one run, the table has its scores with intervals instead.
+    slices together. Raises DataError if there is only one run.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
@@ -506,15 +507,8 @@ def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     notes = [f"{', '.join(names)}: {note}" for note, names in slices_by_note.items()]
     rows: list[list[Cell]] = []
     if len(first.names) == 1:
-        for name, compared in comparisons.items():
-            for score in compared.scores_shown:
-                interval = compared.interval_of(compared.names[0], score)
-                value = Estimate(interval.value, interval.low, interval.high)
-                rows.append([name, compared.n_images, heading(score), value])
-        value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
-        fields = [*slice_fields, Field("score", "Score"), value_field]
-        title = f"Scores with intervals by {column}"
-        return Table("slices", title, fields, rows, notes=notes, n_labels=1)
+        fix = f"`bsdsbench report OUT --by {column}` shows the scores of one run by slice"
+        raise DataError(f"{first.names[0]}: one run, expected two to compare", fix=fix)
     for score in first.scores_shown:
         in_slices = [(name, d) for name, c in comparisons.items() for d in c.differences]
         of_score = [(name, d) for name, d in in_slices if d.score == score]  # all slices and pairs
