@@ -174,7 +174,6 @@ def _compare(
     import bsdsbench as bb
     from bsdsbench.comparison.method import as_methods, load_methods
     from bsdsbench.comparison.slices import compare_slices
-    from bsdsbench.results.groups import column_of
 
     require_runs_or_methods(args.runs, args.methods.method)
     if args.methods.method:
@@ -187,8 +186,7 @@ def _compare(
     if not args.by:
         return _Compared(on_all_images, slices={}, slice_column="")
     slices = compare_slices(methods, args.by, **options)
-    all_records = [record for method in methods for run in method.runs for record in run.records]
-    return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
+    return _Compared(on_all_images, slices, slice_column=args.by.partition("=")[0])
 
 
 class _ErrorsArguments(opt.Options):
@@ -279,7 +277,7 @@ def worst_command(args: _WorstArguments) -> None:
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.results.groups import column_of, group_columns
+    from bsdsbench.results.groups import group_columns
 
     require_runs_or_methods(args.runs, args.methods.method)
     # Name of a method -> the folders of its runs; {} if the runs are not given by --method
@@ -291,7 +289,7 @@ def worst_command(args: _WorstArguments) -> None:
     runs = labelled_runs(folders, runs, args.labels)  # renames them by --label
     columns, records = args.tables.columns, runs[0].records
     # --by is a column of groups, such as "scene" or (with limits of bins) "size=0,1024", or a score
-    is_by_group = bool(args.by) and column_of(str(args.by), records) in group_columns(records)
+    is_by_group = (args.by or "").partition("=")[0] in group_columns(records)
     if args.by and not is_by_group:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
     methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none

@@ -103,15 +103,9 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    # Splits may number their images alike. Only with the same annotations, of which `truth` is a
-    # fingerprint ("" if unknown), is it the same image
-    images = Counter((r.image_id, r.truth) for run in runs for r in run.records if r.truth)
-    n_repeated = sum(n > 1 for n in images.values())
     # "Mean ± standard deviation over splits (number of splits)." In the note, these are runs
     note = Spread.SD.note.replace("runs", "splits")
-    note += " Pooled: the counts of all images are summed"
-    if n_repeated:
-        note += f"; {counted(n_repeated, 'image')} in several splits count in each"
+    note += " Pooled: the counts of all images are summed."
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",
@@ -119,7 +113,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         [means, pooled_row],
         caption=f"protocol {runs[0].described}",
         reading=pooled.read_as,  # a line on how the files were interpreted
-        notes=[f"{note}.", *equal_counts_notes(runs)],
+        notes=[note, *equal_counts_notes(runs)],
     )
     return Splits(table, pooled)
 

@@ -43,7 +43,7 @@ from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_colu
 from bsdsbench.scores.counts import value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
-from bsdsbench.text import grouped, listed, shared_names
+from bsdsbench.text import grouped, shared_names
 
 LEVEL = 0.95  # confidence level of the intervals
 ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
@@ -394,9 +394,6 @@ def _slice_table(
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {group_column} equally."
     ]
-    # Ranges between the limits that the user gave, such as "[0, 1024)"
-    if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
-        notes.append(f"No image has {group_column} in {listed(empty)}.")
     if len({(s.parts.names, s.parts.members.tobytes()) for s in slices}) > 1:
         notes.append(f"The runs do not have the same images in each group by {group_column}.")
     notes += _means_of_few(slices, scores)  # on macro means over only some slices

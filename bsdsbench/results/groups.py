@@ -173,9 +173,9 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 def _read_groups(groups: Any) -> _GroupTable:
     """Convert the argument `groups` of `group_rows` to a table with one row per image.
 
-    It is the path of a CSV file, a data frame of pandas, polars or Arrow (with a column of image
-    ids, or with the ids as its index), or a mapping {id: group}, {id: {column: value}} or {column:
-    [value, ...]}. A mapping {id: group} becomes a single column with the name "group".
+    It is the path of a CSV file, a data frame of pandas (with a column of image ids, or with the
+    ids as its index), or a mapping {id: group}, {id: {column: value}} or {column: [value, ...]}. A
+    mapping {id: group} becomes a single column with the name "group".
     """
     if isinstance(groups, str | os.PathLike):
         header, *columns_of_file = _read_csv(groups)
@@ -188,13 +188,9 @@ def _read_groups(groups: Any) -> _GroupTable:
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
         return _split_off_ids("groups", [str(name) for name in groups.columns], columns)
-    if hasattr(groups, "to_pydict"):  # a table of Arrow
-        groups = groups.to_pydict()
-    elif hasattr(groups, "get_columns"):  # a data frame of polars
-        groups = groups.to_dict(as_series=False)
     if not isinstance(groups, Mapping):
         kind = kind_of_value(groups)
-        raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
+        raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame of pandas")
     keys, values = [str(key) for key in groups], list(groups.values())
     if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
         names = dict.fromkeys(name for row in values for name in row)
@@ -317,7 +313,6 @@ class Partition:
     column: str
     names: tuple[str, ...]  # (G,): names of the groups, in the order of their values
     members: I8  # (N,): the group of each image, as an index into `names`
-    empty: tuple[str, ...] = ()  # bins between limits given by the user that contain no image
 
     def weights(self) -> I8:
         """Return the indicator matrix int64 (G, N): 1 if image n is in group g, otherwise 0."""
@@ -331,18 +326,6 @@ class Partition:
 def group_columns(records: Sequence[ImageRecord]) -> list[str]:
     """List the columns by which the images can be grouped, in order of first occurrence."""
     return list(dict.fromkeys(column for record in records for column in record.groups))
-
-
-def column_of(by: str, records: Sequence[ImageRecord]) -> str:
-    """Return the name of the column in `by`, which is COLUMN or COLUMN=LIMITS as in `partition`.
-
-    Since names may contain "=", this is the longest column of the records that `by` starts with. If
-    there is none, it is the text before the first "=". Raises DataError if `by` is not text.
-    """
-    if not isinstance(by, str):
-        raise DataError(f"column {kind_of_value(by)}: expected its name")
-    named = [column for column in group_columns(records) if f"{by}=".startswith(f"{column}=")]
-    return max(named, key=len, default=by.partition("=")[0])
 
 
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
@@ -360,8 +343,9 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     uncut: True to make each distinct value a group, no matter how many there are.
     """
     known = group_columns(records)
-    column = column_of(by, records)
-    limits = by.removeprefix(column).removeprefix("=")
+    if not isinstance(by, str):
+        raise DataError(f"column {kind_of_value(by)}: expected its name")
+    column, _, limits = by.partition("=")
     if column not in known:
         expected = f"expected one of {listed(known)}" if known else "these images have no groups"
         raise DataError(
@@ -402,9 +386,9 @@ def _divide(
     values : the number of each image, a float, or text such as "007", if the column has numbers
         with leading zeros. Images without a number (None) form the last group.
     edges : the limits between bins, in ascending order. A bin includes its lower limit.
-    open_ended : True for limits given by the user: the first and the last bin have no outer limit,
-        and other empty bins are listed in `Partition.empty`. False for quartiles: the bins extend
-        from the smallest to the largest value, which is included.
+    open_ended : True for limits given by the user: the first and the last bin have no outer limit.
+        False for quartiles: the bins extend from the smallest to the largest value, which is
+        included.
     """
     for value in values:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
@@ -424,10 +408,8 @@ def _divide(
     bins[np.isnan(numbers)] = len(names)  # one more bin, for images without a number
     # The indices of the non-empty bins, and the position of each image's bin among these
     used, members = np.unique(bins, return_inverse=True)
-    # An empty bin is worth a note, except the first: for sizes, the limits 0,1024 give "below 0"
-    empty = [names[k] for k in range(1, len(names)) if k not in used]
     names.append(NO_VALUE)
-    return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
+    return Partition(column, tuple(names[k] for k in used), members)
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:

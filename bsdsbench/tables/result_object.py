@@ -23,20 +23,8 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the defined numbers in the first table: {ROW LABEL.COLUMN KEY: number}."""
-        tables = self.tables()
-        if not tables:
-            return {}
-        table = tables[0]
-        columns = table.plain()  # key of a column -> a value per row
-        label_keys = [column.key for column in table.columns[: table.n_labels]]
-        numbers: dict[str, float] = {}
-        for k in range(len(table.rows)):
-            row_name = ".".join(str(columns[key][k]) for key in label_keys)
-            for key, values in columns.items():
-                if isinstance(values[k], int | float) and key not in label_keys:
-                    numbers[f"{row_name}.{key}"] = values[k]
-        return numbers
+        """Return the numbers of the result by name, for `repr` and for the default of `tables`."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         """Return one line, such as "Name(ods=0.78, ap=0.8)", with at most ten numbers.
