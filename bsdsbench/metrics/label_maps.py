@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import I8, Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import Map, same_shape, without_void
+from bsdsbench.images import Map, labels_to_integers, same_shape, without_void
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import binarise
@@ -76,13 +76,11 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Convert to a label map (H, W) of integers; bool becomes uint8.
+    """Convert to a label map (H, W) of integers; bool becomes uint8, whole floats become integers.
 
     Raises DataError, beginning with `what`, for another dtype or number of axes, or no pixels.
     """
-    array = given_array(labels, what)
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
+    array = labels_to_integers(given_array(labels, what), what)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
         raise DataError(
             f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "

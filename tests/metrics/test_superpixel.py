@@ -76,7 +76,7 @@ def test_maps_and_pictures_have_one_shape_and_labels_are_integers():
         refused("expected", measure, SEG, GT.T, error=ShapeError)
     shape = "^image: shape .*expected"
     refused(shape, sp.explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
-    refused("map of integer labels", sp.compactness, SEG / 2)
+    refused("expected integers", sp.compactness, SEG / 2)
     refused("image: NaN or infinite", sp.explained_variation, SEG, np.where(SEG == 1, np.nan, 0))
 
 

@@ -17,7 +17,7 @@ from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
-from bsdsbench.protocol.fields import is_number, listed_values, plain
+from bsdsbench.protocol.fields import is_number, plain
 from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantile, ratio
 
 
@@ -320,7 +320,7 @@ def measure(
         raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
     if classes is not None:
         classes = int(given_number(plain(classes), "classes", 1, math.inf, whole=True))
-    ignored = () if ignore is None else listed_values(plain(ignore))  # as a tuple
+    ignored = np.atleast_1d(() if ignore is None else ignore).tolist()
     if not all(is_number(value) and value % 1 == 0 for value in ignored):
         raise DataError(f"ignore: {ignore!r}, expected whole numbers")
     # Both maps with labels from 0, without void pixels; their outlines are computed when needed

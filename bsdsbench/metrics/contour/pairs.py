@@ -131,7 +131,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
         if what == GT_SIDE and wrong < 0:  # -1 for void, which is no value of the option `ignore`
             fix = "if it is void, save it as 255 and set ignore=255"
         elif wrong == classes.stop and 0 in classes and 0 not in ignored:  # one label too many
-            fix = "first=1 if 0 is the background, which has no name"
+            fix = "first=1 if 0 is the background, or one more class"
         also = "".join(f", or {label}{remark}" for label, remark in remarks.items())
         raise DataError(
             f"{what}: label {wrong}, expected {classes.start} .. {classes.stop - 1}{also}",

@@ -190,6 +190,8 @@ def test_names_and_sizes_out_of_range_are_refused():
         range(2, 256),
     ):
         assert measure("iou", mask, void, ignore=sound) == 1
+    void = np.where(mask, 1.0, -1)  # floats without fraction
+    assert measure("iou", mask, void, classes=2, ignore=-1)[1] == 1
     named = NamedTuple("Step", [("row", float), ("column", float)])(0.5, 2)
     assert contour.ContourOptions(spacing=named).spacing == (0.5, 2)
     for wrong in ({"davis_bounds": (0.75,)}, {"boundary_sizes": (0.02, 0.5)}, {"bf_theta": 0.75}):

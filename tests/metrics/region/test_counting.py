@@ -182,7 +182,8 @@ def test_bad_inputs():
     gt, pred = GroundTruth("7", (GT == 5,)), Prediction("a", Path("b.png"), soft=SEG.T / 7)
     refused("7: has boundaries, expected segmentations", region_counts, SEG, gt)
     refused("no segmentation, expected one label map or more", region_counts, SEG, [])
-    refused("float64 array of shape", region_counts, SEG, [GT.astype(float)])
+    refused("float64 .*expected integers", region_counts, SEG, [GT / 2])
+    assert region_counts(SEG, [GT.astype(float)]).equals(region_counts(SEG, [GT]))
     ucm2 = np.zeros((7, 9))
     for given, truth, words in (
         (SEG.T, [GT], "segmentation: shape"),
