@@ -1,12 +1,14 @@
 """Streaming against `evaluate` on the same files, bit for bit, however the images are split."""
 
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning, InvertedWarning
@@ -50,6 +52,25 @@ def test_images_without_pixels_are_refused_or_have_empty_maps():
     refused("ground truth of shape .0, 8", bb.StreamingEvaluator().update, *np.zeros((2, 3, 0, 8)))
     maps = bb.boundary_match_maps(np.zeros((0, 8)), [np.zeros((0, 8))], None, 0.5)
     assert maps.true_pred.shape == (0, 8)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda soft, drawn: (soft[:, ::-1], drawn), "fits its ground truth only mirrored left"),
+        (lambda soft, drawn: (soft, ~drawn), r"on which the map is darker \(gt_invert=True"),
+        (lambda soft, drawn: (soft, drawn), None),
+        (lambda soft, drawn: (1 - soft, drawn), None),  # `compute` says that it is inverted
+        (lambda soft, drawn: (np.full_like(soft, 0.5), drawn), None),  # nothing is learnt
+    ],
+)
+def test_a_turned_map_and_inverted_truth_are_said_of_the_first_images(change, words):
+    drawn = np.zeros((80, 100), bool)
+    drawn[10:60, [12, 50]] = drawn[[10, 60], 12:50] = True
+    soft, truth = change(gaussian_filter(drawn.astype(float), 1), drawn)
+    evaluator = bb.StreamingEvaluator()
+    with pytest.warns(InputWarning, match=words) if words else warnings.catch_warnings():
+        evaluator.update(soft, [truth])
 
 
 def test_a_second_epoch_without_reset_is_said():
@@ -147,9 +168,9 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
 def test_threads_number_the_images_they_add_at_once(monkeypatch):
     both = Barrier(2, timeout=120)
 
-    def at_once(*given):
+    def at_once(*given, **keywords):
         both.wait()  # both updates have their provisional numbers
-        return count(*given)
+        return count(*given, **keywords)
 
     monkeypatch.setattr(streaming, "count", at_once)
     ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
