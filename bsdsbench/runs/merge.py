@@ -24,7 +24,7 @@ from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns
 from bsdsbench.results.storage import Provenance
-from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts, counts_by_image
+from bsdsbench.scores.counts import MatchCounts, counts_by_image
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import clip, listed, show
@@ -186,13 +186,13 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     - name: the name of the combined run, by default that of the first run. A suffix such as
       "(best of 3 by the ground truth)" is added.
 
-    If there are counts at several tolerances, the runs are chosen separately for each. The
-    provenance holds the names of the runs (`best_of`). If the runs come from result files of other
-    programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
+    The provenance holds the names of the runs (`best_of`). If the runs come from result files of
+    other programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
     programs: it uses this first point of the curve, where every pixel is predicted.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
-    MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
+    MergeError if the protocols, images, thresholds or numbers of annotated pixels differ, or if
+    there are several tolerances.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
@@ -205,18 +205,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     for record in first_run.records:
         counts_of_runs = [table[record.image_id] for table in tables]
         thresholds = record.counts[_BOUNDARY].thresholds
-        # The counts of M runs at each tolerance, (M, T, 4): at the first one and, if there are any,
-        # at K more. These are (K, T, 4) in a run, and are stacked to (K, M, T, 4)
-        matches_at = [np.stack([counts["matches"] for counts in counts_of_runs])]
-        if OTHER_MATCHES in counts_of_runs[0]:
-            matches_at += [*np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)]
-        best_at = []
-        for matches in matches_at:
-            f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
-            chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
-            best_at.append(matches[chosen, np.arange(thresholds.size)])  # (T, 4)
-        others: dict[str, Any] = {OTHER_MATCHES: best_at[1:]} if best_at[1:] else {}
-        best = {_BOUNDARY: MatchCounts(thresholds, best_at[0], **others)}
+        matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4)
+        f_of_runs = PRCurve.of_counts(thresholds, matches).f  # (M, T)
+        chosen = f_of_runs.argmax(axis=0)  # (T,) indices of runs; ties go to the first run
+        best = {_BOUNDARY: MatchCounts(thresholds, matches[chosen, np.arange(thresholds.size)])}
         records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     provenance = Provenance(
         gt=first_run.provenance.gt,
@@ -238,16 +230,15 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
-    If `first_run` was counted at several tolerances, `run` must have the same. `first_table` and
-    `table` are the boundary counts of the two runs: image id -> name -> array.
+    Also if `run` was counted at several tolerances. `first_table` and `table` are the boundary
+    counts of the two runs: image id -> name -> array.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":
             raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")
-    expected = first_run.protocol.tolerance_names
-    if len(expected) > 1 and run.protocol.tolerance_names != expected:
+    if len(run.protocol.tolerances) > 1:
         tolerances = ", ".join(run.protocol.tolerance_names)
-        raise MergeError(f"{run.name}: tolerances {tolerances}, expected {', '.join(expected)}")
+        raise MergeError(f"{run.name}: tolerances {tolerances}, expected one")
     if unshared := sorted(first_table.keys() ^ table.keys()):
         fault = f"image {unshared[0]!r} is not in both it and {first_run.name}"
         raise MergeError(f"{run.name}: {fault}, expected the same")

@@ -15,7 +15,6 @@ from bsdsbench.errors import ProtocolError
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.protocol.signature import Severity, Signature
-from bsdsbench.runs.merge import best_of
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 
@@ -194,7 +193,7 @@ def test_plot_of_ods_over_the_tolerance(runs, tmp_path):
     assert all(fix in str(caught.value) for fix in fixes)
 
 
-def test_errors_humans_and_the_best_of_several_have_them_too(images, runs, tmp_path):
+def test_errors_and_humans_have_them_too(images, runs, tmp_path):
     three, _, _ = runs
     with_errors = counted(*images, three.protocol, errors=True)
     for one, other in zip(three.records, with_errors.records, strict=True):
@@ -204,8 +203,6 @@ def test_errors_humans_and_the_best_of_several_have_them_too(images, runs, tmp_p
     split = tmp_path / "ids.txt"
     human = bb.evaluate_humans(images[1], three.protocol, split_file=split, workers=1)
     assert {"ods@0_0075", "ods@mean"} <= human.boundary_score().keys()
-    best = best_of([three, three]).boundary_score()
-    assert best["ods@0_03"] == three.boundary_score()["ods@0_03"]
 
 
 def test_shared_counts_have_them(runs, tmp_path):

@@ -50,7 +50,7 @@ def test_runs_that_do_not_belong_together(three):
     other = simulated_run("other", 6, seed=3)
     refused(r"other: image .* is not in both it and m", best_of, [three[0], other])
     several = replace(three[0], protocol=three[0].protocol.replace(max_dist=(0.0075, 0.00375)))
-    refused("m: tolerances 0.0075, expected 0.0075, 0.00375", best_of, [several, three[1]])
+    refused("m: tolerances 0.0075, 0.00375, expected one", best_of, [three[1], several])
 
 
 def test_tables_of_other_programs_without_images_are_no_shards(three):
