@@ -7,9 +7,10 @@ same functions to every image. `evidence_of` collects statistics of each image's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import starmap
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -374,7 +375,7 @@ def _find_mistaken_files(
     if are_same and len({look.gt.fingerprint for look in looks}) > 1:
         ids = [look.pred.image_id for look in looks]
         return [warning_of_maps("are the same map", ids, len(looks), "save one map per image")]
-    thumbnails = [look.areas for look in looks if look.areas]  # None without a mask or labels
+    thumbnails = filter(None, map(attrgetter("areas"), looks))  # None without a mask or labels
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
 
 
@@ -402,7 +403,7 @@ def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
 
 
 def _find_swapped(
-    thumbnails: Sequence[Thumbnails], n_checked: int, n_needed: int = 1
+    thumbnails: Iterable[Thumbnails], n_checked: int, n_needed: int = 1
 ) -> list[InputWarning]:
     """Warn of maps that fit the ground truth of another image, if there are `n_needed` or more."""
     swaps = list(starmap("{} looks like {}".format, find_swaps(thumbnails)))
