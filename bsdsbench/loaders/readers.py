@@ -121,9 +121,12 @@ def _read_map(
                 return Prediction(image_id, file, ucm2=pictures.to_ucm2(arrays["ucm2"]))
             content = _choose_variable(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
-                soft = _to_soft_map(content)
+                soft = np.ascontiguousarray(pictures.to_plane(content, "soft map"))
+                if soft.dtype == np.bool_:
+                    soft = soft.view(np.uint8) * np.uint8(255)
+                parts = {"soft": check_soft_map(soft, "soft map")}
                 # `of_checked` skips a second check. Evidence of soft maps is collected later
-                return Prediction.of_checked(image_id, file, NO_EVIDENCE, {"soft": soft})
+                return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             for labels in _split_label_maps(content):
                 segs.append(_to_labels(labels))
                 decoded_bytes.add(segs[-1].nbytes)
@@ -141,14 +144,6 @@ def _read_map(
         fixes = (objects, "of two regions each: save 1 and 2")
         raise FileFormatError(f"{show(paths[0])}: {fault}", fix=fixes)
     return prediction
-
-
-def _to_soft_map(content: object) -> Map:
-    """Return the soft map, (H, W), that a file holds; bool becomes 0 and 255."""
-    soft = np.ascontiguousarray(pictures.to_plane(content, "soft map"))
-    if soft.dtype == np.bool_:
-        soft = soft.view(np.uint8) * np.uint8(255)
-    return check_soft_map(soft, "soft map")
 
 
 def _split_label_maps(content: object) -> Sequence[object]:

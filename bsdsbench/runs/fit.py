@@ -31,7 +31,7 @@ _LEAST_FIT = 0.2  # the smallest correlation at which a map is considered to fit
 _FIT_OF_NOISE = 18.0
 # A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
 # least this many times that of the unflipped map with the ground truth of its own image
-CLEARLY_BETTER = 2.0
+_CLEARLY_BETTER = 2.0
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 BROAD_EDGES = 0.95
@@ -230,19 +230,16 @@ class Thumbnails(NamedTuple):
         """Reduce two maps (H, W) of an image."""
         return cls(image_id, thumbnail(pred), thumbnail(truth))
 
-    def correlation(self) -> float:
-        """Return the correlation of the map as it is with its ground truth."""
-        return float((self.pred * self.truth).sum())
-
     def best_orientation(self) -> str:
         """Return the name of the flip, such as "upside down", after which the map fits best.
 
         The result is "" unless the best flip has a correlation above each of these: twice
-        (CLEARLY_BETTER) that of the unflipped map, 0.2 (_LEAST_FIT), and 18 / sqrt(number of
+        (_CLEARLY_BETTER) that of the unflipped map, 0.2 (_LEAST_FIT), and 18 / sqrt(number of
         pixels) (_FIT_OF_NOISE), which random pixels hardly exceed.
         """
         noise = _FIT_OF_NOISE / math.sqrt(self.pred.size)
-        best, best_fit = "", max(_LEAST_FIT, noise, CLEARLY_BETTER * self.correlation())
+        correlation = float((self.pred * self.truth).sum())  # of the map as it is
+        best, best_fit = "", max(_LEAST_FIT, noise, _CLEARLY_BETTER * correlation)
         if best_fit >= 1:  # no correlation exceeds 1
             return ""
         for name, transposes, quarters in FLIPS:
@@ -345,7 +342,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
         noise = _FIT_OF_NOISE / math.sqrt(preds[0].size)  # a correlation that chance hardly exceeds
         for k, best in enumerate(fits.argmax(axis=1).tolist()):  # map k fits this truth best
             is_mutual = fits[:, best].argmax() == k
-            least_fit = max(_LEAST_FIT, noise, CLEARLY_BETTER * fits[k, k])
+            least_fit = max(_LEAST_FIT, noise, _CLEARLY_BETTER * fits[k, k])
             if best != k and is_mutual and fits[k, best] > least_fit:
                 swapped.append((same_shape[k].image_id, same_shape[best].image_id))
     return swapped
