@@ -8,6 +8,7 @@ option of click.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -114,6 +115,14 @@ def _parse_labels(
         if "=" not in text:
             raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
     return dict(text.split("=", 1) for text in texts)
+
+
+def _parse_recipe(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """Return the value of --nms; refuse "", and a folder, which was meant as that of the maps."""
+    if text is not None and (os.path.isdir(text) or not text.strip()):
+        expected = "expected a recipe, such as rcf; without one, --nms stands after the folders"
+        raise click.UsageError(f"--nms {text!r}: {expected}")
+    return text
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
@@ -248,6 +257,7 @@ nms_option = add_option(
     "Apply edge NMS to raw maps, by the protocol's recipe or another: hed, rcf, dexined ...",
     is_flag=False,
     flag_value=NMS_WITHOUT_RECIPE,
+    callback=_parse_recipe,
     metavar="[RECIPE]",
 )
 invert_option = flag("The maps are dark on bright: use 1 - value.", flag_value="true")
