@@ -22,7 +22,6 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
-from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -114,20 +113,6 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0))
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
-    ) -> OverlaySteps:
-        """Classify the pixels as correct, false or missed at each of several thresholds.
-
-        The thresholds are the edges between bins: 1/B, .. (B - 1)/B for B bins. A single bin has
-        none; then there are two bins here, with the edge 0.5.
-        """
-        valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
-        soft = prepare(pred.soft, protocol, valid)  # inverted or normalised, as the protocol says
-        # The index of a pixel's bin is also the number of edges that its value reaches
-        n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
-        return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         """Compute the errors of each image, (N,), from its counts (N, B)."""

@@ -16,7 +16,7 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("metric", ["pixel", "aiu", "saliency", "calibration"])
+@pytest.mark.parametrize("metric", ["pixel", "aiu", "saliency"])
 @pytest.mark.parametrize("void", [False, True])
 def test_pixels_of_the_canvas_are_the_counts_of_the_run(open_page, tmp_path, metric, void):
     maps, truth, views = soft_set(tmp_path)

@@ -49,17 +49,13 @@ def soft_set(root, n=1, dtype=np.uint8):
 def numbers(run, name):
     """True, false and missed pixels of an image at every threshold, from the counts of the run."""
     counts = run.records[0].counts[name]
-    if name == "calibration":
-        of_bins = np.stack([counts["marked"], counts["pixels"] - counts["marked"]])
-        tp, fp = of_bins[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-        return tp, fp, counts["marked"].sum() - tp
     if name == "saliency":
         tp, fp = (counts[side][:-1] for side in ("tp", "fp"))
         return tp, fp, counts["positives"] - tp
     return counts["tp"], counts["fp"], counts["fn"]
 
 
-SOFT = ["pixel", "aiu", "saliency", "calibration"]
+SOFT = ["pixel", "aiu", "saliency"]
 
 
 @pytest.mark.parametrize("metric", SOFT)
