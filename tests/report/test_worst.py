@@ -118,8 +118,9 @@ def test_a_figure_of_pictures_fits_and_its_text_overlaps_nothing(outs, tmp_path,
     assert size[1] <= 9.0
     assert len(figure.axes) == 4 * 3  # no pictures, so no empty column of them
     figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in figure.texts if text.get_text()]
-    shown = [text.get_text() for text in figure.texts]
+    texts = [text for ax in figure.axes for text in (ax.title, ax.yaxis.label, ax.xaxis.label)]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    shown = [text.get_text() for text in texts]
     assert [text for text in shown if text in ids] == ids
     f = runs[0].image_scores("boundary")
     assert shown.count(f"F {f[ids[0]]['ods']:.3f}") >= 2
