@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     from bsdsbench.metrics import superpixel as superpixels  # noqa: F401
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
-    from bsdsbench.metrics.boundary import MatchMaps as MatchMaps
     from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
-    from bsdsbench.metrics.boundary import boundary_match_maps as boundary_match_maps
     from bsdsbench.metrics.boundary import boundary_score as boundary_score
     from bsdsbench.metrics.error_classes import boundary_errors as boundary_errors
     from bsdsbench.metrics.matches import Match as Match
@@ -91,7 +89,7 @@ _PACKAGES = {
     "scores.curve": "BoundaryScore PRCurve",
     "scores.ratios": "f_measure ratio",
     "integrations.training_labels": "assign",
-    "metrics.boundary": "MatchMaps boundary_counts boundary_match_maps boundary_score",
+    "metrics.boundary": "boundary_counts boundary_score",
     "metrics.matches": "Match match_boundaries",
     "metrics.error_classes": "boundary_errors",
     "comparison.compare": "compare",

@@ -33,10 +33,6 @@ FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}
 SAMPLES = {"labels": [1, 0, 1], "scores": [0.3, 0.2, 0.1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "boundary_counts": (bb.boundary_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
-    "boundary_match_maps": (
-        bb.boundary_match_maps,
-        {"pred": SOFT, "gts": [EDGES], "protocol": THREE, "threshold": 0.5},
-    ),
     "region_counts": (bb.region_counts, {"pred": LABELS, "gts": TRUTH, "protocol": THREE}),
     "match": (bb.match_boundaries, {"bmap": EDGES, "gt": EDGES, "max_dist_px": 2.0}),
     "ratio": (bb.ratio, {"numerator": 0.5, "denominator": 0.5}),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool, given_array, given_number
+from bsdsbench.arguments import F8, I8, Bool, given_array
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, binary_map, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
@@ -304,27 +304,6 @@ def boundary_score(
     return BoundaryScore(BoundaryMetric().score(records, Protocol.load(protocol)))
 
 
-class MatchMaps(NamedTuple):
-    """Matched and unmatched boundary pixels of one image at one threshold, for overlays.
-
-    Parameters
-    ----------
-    true_pred : array
-        (H, W) bool, predicted pixels that are matched with any annotator.
-    false_pred : array
-        (H, W) bool, all other predicted pixels.
-    matched_gt : array
-        (A, H, W) bool, the matched pixels of each of A annotators.
-    missed_gt : array
-        (A, H, W) bool, the unmatched pixels of each annotator.
-    """
-
-    true_pred: Bool
-    false_pred: Bool
-    matched_gt: Bool
-    missed_gt: Bool
-
-
 def boundary_counts(
     pred: Map | Prediction,
     gts: Sequence[Map] | GroundTruth,
@@ -417,69 +396,6 @@ def _count_boundaries(
     if len(tables) > 1:
         counts[OTHER_MATCHES] = np.stack(tables[1:])
     return cast(MatchCounts, counts_of(counts))  # not validated again, as the kernels made them
-
-
-def boundary_match_maps(
-    pred: Map | Prediction,
-    gts: Sequence[Map] | GroundTruth,
-    protocol: Protocol | str | None,
-    threshold: float,
-) -> MatchMaps:
-    """Return maps of the pixels that `boundary_counts` matches at one threshold, and of the others.
-
-    Parameters
-    ----------
-    pred, gts, protocol
-        The soft map, the annotators' maps and the protocol, of which one tolerance is used.
-    threshold : float
-        One of the thresholds that `boundary_counts` returns.
-
-    Returns
-    -------
-    MatchMaps
-        The matched and the unmatched pixels of the prediction and of each annotator.
-
-    Raises
-    ------
-    DataError
-        If `boundary_counts` does not return this threshold, and where `boundary_counts` raises.
-
-    Examples
-    --------
-    The protocol allows 2 pixels, but the last row of the prediction is 4 columns away:
-
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> pred, gt = np.zeros((30, 40)), np.zeros((30, 40))
-    >>> gt[:, 20], pred[:-1, 20], pred[-1, 24] = 1, 0.8, 0.8
-    >>> protocol = bb.Protocol.preset("bsds500").replace(thresholds=[0.5], max_dist_px=2)
-    >>> maps = bb.boundary_match_maps(pred, [gt], protocol, 0.5)
-    >>> int(maps.true_pred.sum()), int(maps.false_pred.sum()), int(maps.missed_gt.sum())
-    (29, 1, 1)
-    """
-    from bsdsbench.kernels.matching.matching import match_maps
-
-    threshold = given_number(threshold, "threshold", 0, np.inf)
-    pred, truth, protocol = given_prediction(pred), GroundTruth.of(gts), Protocol.load(protocol)
-    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
-    shape = gt_maps.shape[1:]
-    # `changes`: the pixels that enter or leave the predicted map from one threshold to the next
-    thresholds, changes, _ = threshold_changes(pred, shape, protocol, valid=valid)
-    if threshold == 0 and protocol.whole_image and pred.kind != "segs":
-        # All values are at least 0: the map has every pixel that is not void (False in `valid`)
-        bmap = np.ones(shape, bool) if valid is None else valid
-    elif threshold in thresholds:
-        bmap = rebuild_maps(changes, shape)[int(np.argmax(thresholds == threshold))]
-    else:
-        raise DataError(f"threshold {threshold:g}: expected one that boundary_counts returns")
-    matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
-    for annotator, gt in enumerate(gt_maps):
-        # Flat indices of the pixels of each pair. The annotator's number decides ties between
-        # matchings of equal cost, as in `boundary_counts`
-        pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
-        matched_pred.flat[pred_at] = True
-        matched_gt[annotator].flat[gt_at] = True
-    return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:

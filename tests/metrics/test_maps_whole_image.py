@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bsdsbench.errors import DataError
 from bsdsbench.images import Prediction
 from bsdsbench.metrics.boundary import (
     boundary_counts,
-    boundary_match_maps,
     match_boundaries,
     whole_image_counts,
 )
@@ -59,9 +57,6 @@ def test_the_row_stands_before_the_others_and_changes_none():
         ("total_pred", 11 * 17),
     ):
         assert getattr(found, name).tolist() == [first, *getattr(plain, name)]
-    maps = boundary_match_maps(soft, gts, WITH_ZERO, 0)
-    assert (maps.true_pred.sum(), maps.false_pred.sum()) == (drawn, 11 * 17 - drawn)
-    assert maps.matched_gt.sum() == gts.sum()
 
 
 def test_above_zero_is_no_whole_image():
@@ -69,8 +64,6 @@ def test_above_zero_is_no_whole_image():
     strict = WITH_ZERO.replace(operator=">", thin=False)
     found = boundary_counts(soft, gts, strict)
     assert found.total_pred[0] == np.count_nonzero(soft)
-    maps = boundary_match_maps(soft, gts, strict, 0)
-    assert maps.true_pred.sum() == found.matched_pred[0]
     pixels = pixel_counts(soft, gts, strict)
     assert pixels.tp[0] + pixels.fp[0] == 2 * np.count_nonzero(soft)
 
@@ -80,8 +73,6 @@ def test_segmentations_have_no_map_of_the_whole_image():
     halves = np.repeat([1, 2], [5, gts.shape[2] - 5])[None].repeat(gts.shape[1], axis=0)
     pred = Prediction("a", segs=(halves,))
     assert 0 not in boundary_counts(pred, gts, WITH_ZERO).thresholds
-    with pytest.raises(DataError, match="threshold 0: expected one that boundary_counts returns"):
-        boundary_match_maps(pred, gts, WITH_ZERO, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])

@@ -48,10 +48,8 @@ def test_one_image_of_several_channels_is_no_batch_of_its_rows(channels):
         assert len(tiny.compute().records) == shape[0]
 
 
-def test_images_without_pixels_are_refused_or_have_empty_maps():
+def test_images_without_pixels_are_refused():
     refused("ground truth of shape .0, 8", bb.StreamingEvaluator().update, *np.zeros((2, 3, 0, 8)))
-    maps = bb.boundary_match_maps(np.zeros((0, 8)), [np.zeros((0, 8))], None, 0.5)
-    assert maps.true_pred.shape == (0, 8)
 
 
 @pytest.mark.parametrize(
