@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 
 from bsdsbench.arguments import F8
@@ -28,26 +27,11 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidO
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS
 from bsdsbench.metrics.matches import given_prediction
 from bsdsbench.metrics.pixel_steps import OverlaySteps, steps_of_soft
-from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.curve import AP_RULES, PRCurve, average_precision, curve_scores
+from bsdsbench.scores.curve import PRCurve, average_precision, curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, ratio, weighted_mean, weighted_sum
 from bsdsbench.transforms.maps import prepare
-
-
-@attrs.frozen
-class PixelOptions(VoidOptions):
-    """The AP rule, and the values of void pixels."""
-
-    ap_rule: str = option(
-        "step",
-        f"Rule for AP: {', '.join(AP_RULES)}. The protocol's ap_rule is for matched boundaries, "
-        "but applies here too if it is not bsds.",
-        one_of(*AP_RULES),
-        caption=lambda o: f"pixels' AP rule {o.ap_rule}",
-        signed=True,
-    )
 
 
 class _PixelCounts(Metric[Opt]):
@@ -75,10 +59,10 @@ class _PixelCounts(Metric[Opt]):
         return steps_of_soft(protocol.threshold_array(), n_reached, masks, valid)
 
 
-class PixelMetric(_PixelCounts[PixelOptions]):
+class PixelMetric(_PixelCounts[VoidOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching."""
 
-    name, title, options = "pixel", "Pixels", PixelOptions
+    name, title, options = "pixel", "Pixels", VoidOptions
     columns = (
         *(column for column in CURVE_COLUMNS if column.key in ("ods", "ods.threshold", "ois")),
         Column("ap", "AP", undefined="no pixel is annotated"),
@@ -91,16 +75,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
     curved = True
 
-    def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the metric's options as set in a protocol, with the defaults of the others.
-
-        If the option `ap_rule` is not set, it becomes the protocol's rule for AP, except that
-        "bsds", the rule for matched boundaries, leaves the option at its default, "step".
-        """
-        options = super().options_of(protocol)
-        if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):
-            return options
-        return attrs.evolve(options, ap_rule=protocol.ap_rule)
+    def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
+        """Describe the AP rule, which is not the protocol's, and the void pixels."""
+        return "; ".join(filter(None, ("pixels' AP rule step", super().describe(protocol, opt))))
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with an additional point at which every pixel of the set is predicted.
@@ -112,13 +89,13 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
 
     def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
 
         AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
-        error of the soft map. If the AP rule is "step", as in scikit-learn, the curve gets a point
-        of recall 1, at which every pixel is predicted, before AP is computed.
+        error of the soft map. AP is scikit-learn's average precision: the curve first gets a point
+        of recall 1, at which every pixel is predicted.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
@@ -133,9 +110,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
 
         def ap(curve: PRCurve) -> F8:
             """Return the AP of S curves, (S,), or NaN where no pixel is annotated."""
-            if opt.ap_rule == "step":
-                curve = curve.with_whole_image(annotated_share)
-            return np.where(annotated_share > 0, average_precision(curve, opt.ap_rule), np.nan)
+            curve = curve.with_whole_image(annotated_share)
+            return np.where(annotated_share > 0, average_precision(curve, "step"), np.nan)
 
         rocs = [
             roc_of_counts(thresholds, tp[k], fp[k], int(n_annotated[k]), int(n_other[k]))

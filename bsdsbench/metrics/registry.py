@@ -7,7 +7,6 @@ Importing this module does not import numpy, so that the command line can list m
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attrs import evolve, fields
+from attrs import evolve
 
 from bsdsbench.errors import DataError, ProtocolError, Setting, describe_unexpected
 from bsdsbench.text import did_you_mean, listed
@@ -353,22 +352,6 @@ def group_by_reading(
         void = void_labels(group, protocol)
         metric_groups.append(MetricGroup(tuple(group), files, readings, void))
     return tuple(metric_groups)
-
-
-def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a run's signature (its settings in one line) always includes.
-
-    A signature leaves out options at their defaults, except those that are declared with
-    `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as "pixel.ap_rule" ->
-    '"step"'.
-    """
-    signed = {}
-    for metric in map(get, metrics):
-        options = metric.options_of(protocol)
-        for field in fields(metric.options) if metric.options else ():
-            if field.metadata.get("signed"):
-                signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(options, field.name))
-    return signed
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:

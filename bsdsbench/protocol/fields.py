@@ -7,7 +7,6 @@ validator checks the value, and its `metadata` holds
 - caption: a short description of the value, in one of the forms that `protocol.captions` accepts
 - others: value -> the programs that use it, for metrics that are not in in_use.toml
 - usual: the default in words, if it depends on earlier fields (an attrs.Factory)
-- signed: True for an option that always appears in signatures, even at its default
 """
 
 from __future__ import annotations
@@ -201,7 +200,7 @@ def option(
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
     validator: checks a value, or several do. Default: BOOL, as most options are true or false.
-    metadata: caption, others, usual, signed (see the docstring of this module).
+    metadata: caption, others, usual (see the docstring of this module).
     converter: converts what users write. Without one, lists become tuples. A single value becomes a
         tuple if the default is a tuple, a number a float if it is a float or None (so that 2 and
         2.0 are equal), and "none" becomes None if it is None.

@@ -89,8 +89,6 @@ class Signature:
     - maps: the number of maps that were kept from an earlier call of the detector
     - ms: the scales at which the detector was called, or "" for a single call
     - unused: protocol fields, and metrics with options, on which no score depends
-    - named: METRIC.OPTION -> value as JSON, for options that always appear in the line, even at
-      their defaults
     """
 
     protocol: Protocol
@@ -104,7 +102,6 @@ class Signature:
     valid: str = ""
     version: str = __version__
     unused: frozenset[str] = frozenset()
-    named: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<Signature {self}>"
@@ -148,7 +145,6 @@ class Signature:
                 texts[key] = text
         if not self.protocol.stated:
             return texts
-        texts |= self.named  # options of metrics that every line has
         for name, (value, _) in self.protocol.changed(preset).items():
             names = {name, _owner_of(name)}  # {"depth.crop", "depth"}
             # If max_dist_px is set, the word "tol" has this in place of max_dist, which it
@@ -260,9 +256,7 @@ class Signature:
         phrases = {"set": self._images(), **rules}  # key -> phrase
         for key, text in self.texts().items():
             word = WORDS.get(key)
-            if key in self.named:  # a metric option; its text is JSON
-                meaning = f"The option {key} is {json.loads(text)}."
-            elif word is None:  # another setting without a word, such as "depth.crop"
+            if word is None:  # another setting without a word, such as "depth.crop"
                 meaning = f"A setting that differs from the preset: {key}={text}."
             elif text == UNKNOWN:
                 meaning = f"Not known: {word.title}."

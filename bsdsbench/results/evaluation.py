@@ -328,7 +328,6 @@ class Evaluation(TabularResult):
             ms=scales if isinstance(scales, str) else "",
             valid="masks" if self.provenance.valid else "",
             unused=unused,
-            named=registry.always_signed_options(metrics, self.protocol),  # also at the default
         )
 
     @property

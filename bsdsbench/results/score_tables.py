@@ -291,11 +291,12 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     that recall as 0. If the runs have different AP rules, "" is returned. A curve is named by its
     class or other part and, if there are several runs, by its run: "hed, liver".
     """
+    if "ap_rule" not in registry.get(metric).uses:  # its AP starts at recall 0
+        return ""
     ap_rules = set()
     curves: dict[str, PRCurve] = {}  # name of the curve -> curve
     for run in runs:
-        options = registry.get(metric).options_of(run.protocol)  # a metric may have its own rule
-        ap_rules.add(getattr(options, "ap_rule", run.protocol.ap_rule))
+        ap_rules.add(run.protocol.ap_rule)
         for part, curve in curves_of(run, metric).items():
             run_name = run.name if len(runs) > 1 else ""
             curves[", ".join(filter(None, (run_name, part)))] = curve

@@ -253,12 +253,11 @@ def of_pixels(counts, protocol):
     error = sum(c.abs_error_sum for c in counts) / sum(v[0] for v in total.values())
     rows = [np.transpose([c.tp, c.tp + c.fn, c.tp, c.tp + c.fp]) for c in counts]
     found = scores.curve_scores(counts[0].thresholds, rows, protocol)
-    if protocol.ap_rule in ("bsds", "step"):  # of pixels the average precision
-        tp, fp, hit, other = (total[n] for n in ("tp", "fp", "fn", "tn"))
-        sums = [((tp + hit)[0], (fp + other)[0]), *zip(tp, fp, strict=True)]
-        curve = [(p / sums[0][0], p / max(p + n, 1), True) for p, n in sums]
-        found["ap"] = scores.step_sum(curve)
-    return {**found, "auc_roc": area, "mae": float(error)}
+    tp, fp, hit, other = (total[n] for n in ("tp", "fp", "fn", "tn"))
+    sums = [((tp + hit)[0], (fp + other)[0]), *zip(tp, fp, strict=True)]
+    curve = [(p / sums[0][0], p / max(p + n, 1), True) for p, n in sums]
+    ap = scores.step_sum(curve)  # of pixels the average precision
+    return {**found, "ap": ap, "auc_roc": area, "mae": float(error)}
 
 
 def of_cracks(counts, protocol):

@@ -118,7 +118,7 @@ OFFERED = {
     OfficialTables: {"boundary", "region"},
     ResultFiles: {"boundary", "region", "semantic", "crispness", "occlusion"},
     DrawsPixels: {
-        *("pixel", "aiu", "saliency", "calibration", "topology", "ccq"),
+        *("pixel", "aiu", "saliency", "topology", "ccq"),
         *("contour", "segmentation", "instances"),
     },
     Diagnosed: {
