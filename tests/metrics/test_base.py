@@ -118,7 +118,7 @@ OFFERED = {
     OfficialTables: {"boundary", "region"},
     ResultFiles: {"boundary", "region", "semantic", "crispness", "occlusion"},
     DrawsPixels: {
-        *("pixel", "aiu", "saliency", "topology", "ccq"),
+        *("pixel", "aiu", "saliency", "topology"),
         *("contour", "segmentation", "instances"),
     },
     Diagnosed: {
