@@ -52,16 +52,12 @@ class _GroupTable(NamedTuple):
     columns: dict[str, list[Any]]  # column name -> the value of each row
 
 
-def group_rows(
-    ids: Sequence[str],
-    groups: object = None,
-    group_by: str | None = None,
-    others: Collection[str] | None = (),
-) -> Rows:
+def group_rows(ids: Sequence[str], groups: object = None, group_by: str | None = None) -> Rows:
     """Collect the grouping attributes of every image from a table, from the image ids, or both.
 
     ids: the ids of the images.
-    groups: a table with one row per image. Its ids may include a folder and a file suffix. It is
+    groups: a table with one row per image, and perhaps rows of other images. Its ids may include a
+        folder and a file suffix. It is
 
         - a CSV file, whose id column is named image, image_id or id; otherwise the first column
         - a data frame, whose id column has one of these names; otherwise the index
@@ -69,13 +65,11 @@ def group_rows(
         - {column: [value, ...]}, where image, image_id or id is the id column
     group_by: a regular expression that is searched for in each image id. Each named group becomes
         a column.
-    others: ids of further images that the table may contain. None allows any id.
 
     Returns {image id: {column: value}}. The values of a column are floats if all of them are
     numbers, otherwise strings. Missing values are None.
 
-    Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
-    a column occurs twice.
+    Raises DataError if an image has no row or several rows, or if a column occurs twice.
     """
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
@@ -84,7 +78,7 @@ def group_rows(
     if group_by is not None:
         tables.append(_match_pattern(group_by, ids))
     for table in tables:
-        row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
+        row_numbers = _find_rows(table, rows)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(raw_value, label) for raw_value in raw_values]
@@ -108,17 +102,12 @@ def group_rows(
     return rows
 
 
-def _find_rows(
-    table: _GroupTable, images: Collection[str], others: Collection[str] | None
-) -> dict[str, int]:
+def _find_rows(table: _GroupTable, images: Collection[str]) -> dict[str, int]:
     """Find the row of each of the `images` in a table: {image id: index of the row}.
 
-    The table may also have rows for the ids in `others`, or for any id if `others` is None. These
-    rows are ignored. Raises one DataError that lists images with no row or with several rows, and
-    rows whose id is neither in `images` nor in `others`.
+    Rows of other images are ignored. Raises one DataError that lists images with several rows, or
+    with no row, and then also rows without an image, which may be misspelt.
     """
-    allowed = None if others is None else {*images, *others}  # None: any id
-    known = images if allowed is None else allowed
     ids = []  # those that the names in the table stand for
     for name in table.ids:
         # "a/b.png", which may have backslashes, is the first of "a/b.png", "a/b" and "b" that is
@@ -127,11 +116,11 @@ def _find_rows(
         file_id = id_of(path)  # without folder and suffix
         without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
         spellings = (name, path, without_suffix, file_id)
-        ids.append(next((spelling for spelling in spellings if spelling in known), name))
+        ids.append(next((spelling for spelling in spellings if spelling in images), name))
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
-    repeated = [image_id for image_id, n in Counter(ids).items() if n > 1]
+    repeated = [image_id for image_id, n in Counter(ids).items() if n > 1 and image_id in images]
     lacking = [image_id for image_id in images if image_id not in row_numbers]
-    unknown = [] if allowed is None else [name for name in ids if name not in allowed]
+    unknown = [name for name in ids if name not in images] if lacking else []
     problems = []
     for names, fault in (
         (repeated, f"{len(repeated)} images have several rows"),
@@ -227,7 +216,7 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
 
     The ids are in the first column, unless another has a name in ID_COLUMNS. A first column without
     a name is then left out: pandas writes the numbers of rows there. Beside another separator, a
-    comma is the decimal mark. Blank lines are skipped.
+    comma is the decimal mark. Blank lines, and comments (#) of one cell, are skipped.
 
     Returns the names of the columns, and then one list for each column, with the cells of its rows.
     """
@@ -236,8 +225,8 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
             text = decode_text(read_bytes(path, _MAX_BYTES))
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
-        first_line = text.lstrip().partition("\n")[0]
-        separator = separator_of(first_line, ",")  # the second is that of a line without any
+        lines_of_table = (line for line in text.splitlines() if line.strip() and line[0] != "#")
+        separator = separator_of(next(lines_of_table, ""), ",")  # "," if the line has none
         if separator != ",":  # then "1,5" is a number
             text = with_decimal_points(text)
         stream = io.StringIO(text, newline="")
@@ -245,13 +234,17 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         rows: list[list[str]] = []
         for row in lines:
             cells = [cell.strip() for cell in row]
-            if not any(cells):  # a blank line, or one of separators only
+            # A blank line, one of separators only, or a comment without a separator
+            if not any(cells) or (len(cells) == 1 and cells[0].startswith("#")):
                 continue
             rows.append(cells)
             n = len(rows[0])  # of the header
             if len(cells) != n:
                 raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
+        while rows and not any(cells[-1] for cells in rows):  # separators at the ends of lines
+            rows = [cells[:-1] for cells in rows]
         header = rows[0] if rows else []
+        header[:] = [name.lower() if name.lower() in ID_COLUMNS else name for name in header]
         if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
@@ -454,6 +447,6 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
     option = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
     return (
         f"{n_frames} of {len(records)} images look like frames of {len(sequences)} sequences "
-        f"({show(before)}NUMBER{show(after)} ...), which are not independent: a cluster for each "
-        f"({option}) makes the intervals right"
+        f"({show(before)}NUMBER{show(after)} ...): if they are, a cluster for each ({option}) "
+        "makes the intervals right"
     )

@@ -153,8 +153,7 @@ class StreamingEvaluator:
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
-        # None: the table of groups may have rows of images that were not added
-        run = run.with_groups(self._plan.groups, self._plan.group_by, others=None)
+        run = run.with_groups(self._plan.groups, self._plan.group_by)
         warn_if_inverted(run)
         return run
 

@@ -41,6 +41,8 @@ def records(**columns):
         TEXT.replace("image", ",image").replace("s1_", "0,s1_").replace("s2_", "1,s2_"),
         TEXT.replace(",", ";").replace(".", ","),
         TEXT.replace("s2,", "s2,NA"),  # by R
+        "# by scene\n" + TEXT.replace("image", "Image").replace("\n", ",\n"),
+        "# by scene\nscene;Image;size\ns1;s1_01;10\ns1;s1_02;20,5\ns2;s2_01;\n",
     ],
 )
 def test_a_csv_table_in_the_forms_that_programs_write(text, tmp_path):
@@ -85,7 +87,7 @@ def test_a_regular_expression_names_its_columns():
     ("groups", "group_by", "words"),
     [
         ({"s1_01": "a", "s1_02": "b"}, None, "no row for 1 of 3 images: s2_01"),
-        ({**dict.fromkeys(IDS, "a"), "s9": "b"}, None, "1 rows have no image: s9"),
+        ({**dict.fromkeys(IDS[1:], "a"), "s9": "b"}, None, "1 rows have no image: s9"),
         ({"image": [*IDS, "s1_01"], "a": [1, 2, 3, 4]}, None, "several rows: s1_01"),
         ({i: {"scene": "a"} for i in IDS}, "(?P<scene>s.)", "'scene' is there twice"),
         ({"a": [1, 2, 3]}, None, "columns a, expected one of image ids"),
@@ -255,6 +257,8 @@ def test_a_split_needs_the_rows_of_its_images_alone(folders, tmp_path):
     (tmp_path / "split.txt").write_text("s1_01\ns2_01\n", "utf-8")
     run = counted(*folders, groups=tmp_path / "groups.csv", split_file=tmp_path / "split.txt")
     assert groups_of(run) == {i: ROWS[i] for i in ("s1_01", "s2_01")}
+    assert groups_of(run.with_groups(ROWS)) == groups_of(run)
+    assert group_rows(["s1_01"], ROWS) == {"s1_01": ROWS["s1_01"]}
 
 
 def test_images_that_are_left_out_may_have_rows(folders, tmp_path):
