@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import FloatRange, IntRange
@@ -120,13 +120,12 @@ def compare_command(args: _CompareArguments) -> None:
     from bsdsbench.comparison.slices import compared_table
 
     options = option_values(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    # On all images, and with --by {slice: comparison}: a slice is the group of images with one
-    # value of the grouping column `slice_column`. Without --by, the latter two are {} and ""
-    comparison, slices, slice_column = _compare(args, options, args.test)
+    slices = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
-        comparison = comparison.only(columns)
         slices = {name: in_slice.only(columns) for name, in_slice in slices.items()}
+    comparison = slices.pop("")  # on all images
+    slice_column = (args.by or "").partition("=")[0]  # without the limits of ranges
     if output_format == "json" and out is None:
         plain = dict(comparison.to_mapping())
         if args.by:
@@ -152,21 +151,14 @@ def compare_command(args: _CompareArguments) -> None:
             say(line)
 
 
-class _Compared(NamedTuple):
-    """The comparisons of runs or methods, on all images and in each slice (group of images)."""
-
-    on_all_images: Comparison
-    slices: Mapping[str, Comparison]  # by the name of a slice; {} without --by
-    slice_column: str  # the grouping column of --by, or "" if --by is not given
-
-
 def _compare(
     args: _CompareArguments | _PlotArguments, options: dict[str, Any], test: str = "bootstrap"
-) -> _Compared:
+) -> dict[str, Comparison]:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
     A method has one or more runs, such as seeds, which --method NAME=FOLDERS names. A slice is a
-    group of images, such as a scene.
+    group of images, such as a scene. Returns {name of the slice: comparison}, where "" stands for
+    all images.
 
     options: keywords of `bb.compare`, such as "seed".
     test: the test for p-values, "bootstrap" or "permutation".
@@ -182,11 +174,8 @@ def _compare(
     methods = as_methods(given, args.names, **option_values(args.grouping))
     options = {**options, "test": test}
     with progress("compare", "samples") as report:
-        on_all_images = bb.compare(methods, progress=report, **options)
-    if not args.by:
-        return _Compared(on_all_images, slices={}, slice_column="")
-    slices = compare_slices(methods, args.by, **options)
-    return _Compared(on_all_images, slices, slice_column=args.by.partition("=")[0])
+        compared = {"": bb.compare(methods, progress=report, **options)}
+    return compared | (compare_slices(methods, args.by, **options) if args.by else {})
 
 
 class _ErrorsArguments(opt.Options):
@@ -507,8 +496,9 @@ def plot_command(args: _PlotArguments) -> None:
     figure: Any = {"metric": args.metric, "look": args.look, "path": args.out}
     if args.kind == "ranks":
         compared = _compare(args, option_values(args, ("n_boot", "seed", "cluster", "force")))
-        comparisons = compared.slices or compared.on_all_images  # {} without --by
-        plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
+        if args.by:
+            del compared[""]  # of all images
+        plot_ranks(compared, args.metric, look=args.look, path=args.out)
     elif args.by:
         runs = as_runs(args.runs, args.names, **option_values(args.grouping))
         plot_slices(runs, args.by, **figure)

@@ -31,7 +31,6 @@ from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
 from bsdsbench.results.comparability import EQUAL_COUNTS
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import (
     Partition,
     frames_note,
@@ -216,22 +215,14 @@ def _jackknife_interval(
 # ---- comparisons ---------------------------------------------------------------------------------
 
 
-class RunsBySlice(NamedTuple):
-    """The runs restricted to each slice (group of images)."""
-
-    column: str  # the group column
-    slices: dict[str, list[Evaluation]]  # slice -> the runs, restricted to its images
-
-
-def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict the runs to the images of each slice, a group in the column `by`.
+def runs_by_slice(runs: Sequence[Evaluation], by: str) -> dict[str, list[Evaluation]]:
+    """Restrict the runs to the images of each slice, a group in the column `by`: {slice: runs}.
 
     The slice of an image is taken from the first run that has columns of groups, and is used for
     all runs. Images that are not in this run are left out of the other runs too. Raises DataError
     if this run has no column `by`, or no per-image counts.
     """
-    evaluations = as_runs(runs)
-    with_groups = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
+    with_groups = next((run for run in runs if group_columns(run.records)), runs[0])
     with_groups.require_records()
     groups = partition(with_groups.records, by)
     # `members` has the number of each image's group, such as [0, 1, 1], and `names` its name
@@ -240,13 +231,13 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     slices: dict[str, list[Evaluation]] = {}
     for name in groups.names:
         slices[name] = []
-        for run in evaluations:
+        for run in runs:
             # Images that the run left out (no prediction, empty ground truth, failed) are listed in
             # these three fields, but have no record, so their slice is unknown: no slice lists them
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if slice_of_image.get(r.image_id) == name]
             slices[name].append(replace(run, records=records, failed={}, provenance=origin))
-    return RunsBySlice(groups.column, slices)
+    return slices
 
 
 def compare_slices(
@@ -275,7 +266,7 @@ def compare_slices(
     """
     methods = as_methods(runs)
     comparisons: dict[str, Comparison] = {}
-    for name, slice_runs in runs_by_slice(all_runs(methods), by).slices.items():
+    for name, slice_runs in runs_by_slice(all_runs(methods), by).items():
         compared = compare(replace_runs(methods, slice_runs), **options)
         notes = []
         frames_advice = frames_note(slice_runs[0].records)  # images may be frames of a video

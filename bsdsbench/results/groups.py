@@ -23,12 +23,12 @@ import attrs
 import numpy as np
 
 from bsdsbench.arguments import I8, kind_of_value
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
+from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
 from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
 from bsdsbench.scores.counts import ImageRecord, Value
-from bsdsbench.text import grouped, listed, show
+from bsdsbench.text import listed, show
 
 Rows = dict[str, dict[str, Value]]  # image id -> column -> value
 ID_COLUMNS = ("image", "image_id", "id")
@@ -418,10 +418,6 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
         fault = f"no value for {listed(lacking)}, expected one for each image"
         fix = f"if {listed(words)} is a cluster: another name for it" if words else ()
         raise DataError(f"column {groups.column!r}: {fault}", fix=fix)
-    spellings = grouped((name.lower(), name) for name in groups.names).values()
-    if alike := [listed(names) for names in spellings if len(names) > 1]:
-        has = f"column {groups.column!r}: {alike[0]} differ in case alone, and are two clusters"
-        warn(InputWarning(has))
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
     new_number = np.argsort(order)  # inverts the permutation: old group number -> position in it
     members = new_number[groups.members]

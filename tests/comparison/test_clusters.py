@@ -8,7 +8,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Evaluation
-from tests.helpers.runs import call, command
+from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
 
 SCENE = r"(?P<scene>im\d+)"
@@ -82,16 +82,6 @@ def test_the_command_line_clusters_saved_runs(tmp_path):
     outs = [copied(run, 3).save(tmp_path / run.name) for run in pair()]
     printed = call("compare", *outs, "--group-by", SCENE, "--cluster", "scene", "--n-boot", 50)
     assert "24 images in 8 clusters (scene)" in printed
-
-
-def test_a_warning_on_the_clusters_of_all_runs_is_printed_once(tmp_path):
-    outs = []
-    for run in pair():
-        groups = [{"scene": scene} for scene in "Aabbccdd"]
-        records = map(lambda r, g: replace(r, groups=g), run.records, groups)
-        outs.append(replace(run, records=[*records]).save(tmp_path / run.name))
-    printed = command("compare", *outs, "--cluster", "scene", "--n-boot", 50).stderr
-    assert printed.count("A, a differ in case alone") == 1
 
 
 def simulated_frames(rng, n_scenes=24, n_frames=5):

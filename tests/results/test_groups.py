@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.errors import DataError
 from bsdsbench.results.groups import frames_note, group_rows, image_clusters, partition
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.scores.counts import ImageRecord
@@ -161,8 +161,6 @@ def test_few_numbers_and_lacking_values_are_groups_as_they_are():
     refused("no value for 002", image_clusters, images, "name")
     fault = "no value for 000, 002.*if n/a is a cluster"
     refused(fault, image_clusters, records(name=["n/a", "b", "n/a", "c"]), "name")
-    with pytest.warns(InputWarning, match="B, b differ in case alone"):
-        image_clusters(records(name=["B", "b", "c"]), "name")
 
 
 def test_clusters_are_numbered_as_they_occur():
