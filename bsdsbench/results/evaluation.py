@@ -340,11 +340,10 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return the tables of scores per metric and a table of all images; [] without records."""
-        from bsdsbench.results.image_tables import image_table
+        """Return the tables of scores per metric, or [] for a run without records."""
         from bsdsbench.results.score_tables import score_tables
 
-        return [*score_tables([self]), image_table(self)] if self.records else []
+        return score_tables([self]) if self.records else []
 
     def score(self, metric: str) -> Score:
         """Return the scores of a metric, such as "boundary", on all images.

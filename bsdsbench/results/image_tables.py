@@ -36,29 +36,6 @@ _BEST_OF_IMAGE = {
 }
 
 
-def image_table(run: Evaluation) -> Table:
-    """Return a table with one row per image: its id, size, scores for every metric, and groups.
-
-    If there are several metrics, the keys of scores start with the metric, as in "region_covering".
-    Images that were not counted are in the last rows, with the reason.
-    """
-    columns: dict[Field, list[Cell]] = {Field("image", "Image"): [*run.image_ids]}
-    for k, key in enumerate(("rows", "columns")):  # the size
-        columns[Field(key, key.capitalize(), "", "d")] = [r.size[k] for r in run.records]
-    for metric in run.metrics:
-        prefix = f"{metric}_" if len(run.metrics) > 1 else ""
-        scores = run.image_scores(metric).values()  # of each image
-        for column in registry.get(metric).image_columns:
-            field = table_column(column, column.digits, prefix)
-            columns[field] = [values.get(column.key) for values in scores]
-    columns |= _group_columns(run.records, columns)
-    fields = list(columns)
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
-    _add_left_out(run, fields, rows)
-    title = f"{run.name}, image by image"
-    return Table("images", title, fields, rows, aside=True, **table_footer([run]))
-
-
 def _group_columns(
     records: Sequence[ImageRecord], others: Collection[Field]
 ) -> dict[Field, list[Cell]]:
@@ -78,19 +55,6 @@ def _group_columns(
         cells: list[Cell] = [v if v is None or is_number else text_of(v) for v in values]
         columns[Field(key, name, "", ".6g" if is_number else "", paper=False)] = cells
     return columns
-
-
-def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row for each image that was not counted, and a last column with the reasons, in place.
-
-    Does nothing if all images were counted.
-    """
-    if run.left_out:
-        blank: list[Cell] = [None] * (len(fields) - 1)
-        fields.append(Field("left_out", "Left out"))
-        for row in rows:
-            row.append("")
-        rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
@@ -127,7 +91,11 @@ def per_image(run: Evaluation, metric: str) -> Table:
             row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
     fields = [*labels, *groups, *score_fields]
-    _add_left_out(run, fields, rows)  # in place: the images that were not counted, with the reason
+    if run.left_out:  # a last column with the reasons
+        rows = [[*row, ""] for row in rows]
+        blank: list[Cell] = [None] * (len(fields) - 1)
+        rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
+        fields.append(Field("left_out", "Left out"))
     title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
 

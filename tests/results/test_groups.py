@@ -287,7 +287,7 @@ def test_images_tables_have_the_columns(folders, tmp_path):
     assert lines[0].startswith("image,scene,size,ods")
     assert lines[3].startswith("s2_01,s2,,1.0")
     run = bb.Evaluation.load(tmp_path / "out")
-    assert run.to_dataframe("images")["scene"].tolist() == ["s1", "s1", "s2"]
+    assert run.per_image("boundary").plain()["scene"] == ["s1", "s1", "s2"]
 
 
 def test_the_torchmetrics_adapter_carries_them():

@@ -7,7 +7,6 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.results.image_tables import image_table
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import to_csv, to_html
 from bsdsbench.tables.table import print_tables, to_text
@@ -75,7 +74,7 @@ def test_a_reader_that_has_ended_is_an_error_and_no_exit(runs):
 
 def test_every_table_as_csv_is_read_by_pandas(runs, found):
     pandas = pytest.importorskip("pandas")
-    for table in [*score_tables(runs), *found.tables(), image_table(runs[0])]:
+    for table in [*score_tables(runs), *found.tables(), runs[0].per_image("boundary")]:
         frame = pandas.read_csv(io.StringIO(to_csv(table)))
         assert len(frame) == len(table.rows)
         for column in table.columns:
@@ -99,9 +98,9 @@ def test_data_frames(runs, found):
     pytest.importorskip("pandas")
     scores = runs[0].to_dataframe()
     assert scores.loc[0, "ods"] == runs[0].boundary_score().ods.f
-    images = runs[0].to_dataframe("images")
+    images = runs[0].per_image("boundary").to_dataframe()
     own = runs[0].image_scores("boundary").values()
-    assert images["boundary_ods"].tolist() == [values["ods"] for values in own]
+    assert images["ods"].tolist() == [values["ods"] for values in own]
     differences = found.to_dataframe("differences")
     assert differences.loc[0, "difference_low"] == found.differences[0].low
     assert found.to_dataframe().loc[1, "method"] == "Canny"
