@@ -349,9 +349,7 @@ def _measure_boundaries(image: ExaminedImage, look: fit.Look, measure: bool) -> 
     image.annotators = len(look.gt.boundaries)
     if not look.soft.size:
         return False
-    # Boundaries cover a few percent of an image, or most of it if dark lines are read as bright
-    shares_of_boundary = [boundary_map.mean() for boundary_map in look.gt.boundaries]
-    if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
+    if image.annotators and look.is_mostly_boundary:
         image.codes.add("gt-polarity")
     if look.soft.max() == look.soft.min():
         image.codes.add("saturated" if look.soft.any() else "zero")
@@ -379,8 +377,9 @@ def check_image_names(examination: Examination) -> None:
     names are the missing ids plus a common prefix or suffix, as in 2018_edge; otherwise "split",
     because the folders probably hold different splits of the data set.
 
-    "doubled" are ids that differ only in case, such as "Dog" and "dog", and ids for which it is
-    unclear which files belong to the image (`FilesOfSide.ambiguous`).
+    "doubled" are ids that differ only in case, such as "Dog" and "dog", of which the other side has
+    not all, and ids for which it is unclear which files belong to the image
+    (`FilesOfSide.ambiguous`).
     """
     grouping = examination.grouping
     preds, gts = grouping.pred.files, grouping.gt.files  # by image id
@@ -407,7 +406,8 @@ def check_image_names(examination: Examination) -> None:
         doubled_files: list[str] = []
         ids_by_lower_case = grouped((image_id.casefold(), image_id) for image_id in side.files)
         for ids in ids_by_lower_case.values():
-            if len(ids) > 1 or ids[0] in side.ambiguous:
+            is_doubled = len(ids) > 1 and not preds.keys() & gts.keys() >= {*ids}
+            if is_doubled or ids[0] in side.ambiguous:
                 doubled_files += [str(file) for image_id in ids for file in side.files[image_id]]
         if doubled_files:
             examination.report("doubled", doubled_files, what=what)
@@ -503,15 +503,17 @@ def check_fit(examination: Examination) -> None:
 def _check_displacement(examination: Examination) -> None:
     """Report a displacement from the ground truth that all measured maps have in common.
 
-    It is the shift of greatest correlation, averaged over the images, in (rows, columns). One that
-    rounds to (0, 0) is ignored. If the displacements of the four quarters of the maps differ by
-    more than 1.5 pixels (SCALED), the problem is "scaled". Otherwise it is "shift", which
-    `report_remedy` reports only if counting with maps that are moved back raises F.
+    It is the shift of greatest correlation, averaged over the images, in (rows, columns). From -1
+    to 0.5 it is ignored, as maps lie on the truth's lines or half a pixel below. If the
+    displacements of the four quarters of the maps differ by more than 1.5 pixels (SCALED), the
+    problem is "scaled". Otherwise it is "shift", which `report_remedy` reports only if counting
+    with maps that are moved back raises F.
     """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = measured_maps.find_displacement(maps) if maps else None
-    if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
+    steps = [0 if -1 <= d <= 0.5 else -round(d) for d in moved or ()]
+    if not moved or not any(steps):
         return
     # Of the upper left, upper right, lower left and lower right quarters. One that does not fit the
     # ground truth is missing; the comparison needs all four
@@ -522,5 +524,5 @@ def _check_displacement(examination: Examination) -> None:
         corners |= {"dy2": lower_right.rows, "dx2": lower_right.columns}
         examination.report_images("scaled", images, **corners)
         return
-    move_back = partial(np.roll, shift=(-round(moved.rows), -round(moved.columns)), axis=(0, 1))
+    move_back = partial(np.roll, shift=steps, axis=(0, 1))
     examination.report_remedy("shift", images, change=move_back, dy=moved.rows, dx=moved.columns)

@@ -1,7 +1,7 @@
 """What `doctor` measures of boundary maps, to find their problems. Maps are (H, W) in [0, 1].
 
 The limits are far from the values of sound maps: `thickness` is 0.00 to 0.56 for thinned maps and
-0.99 for raw maps. No sample map has a value of exactly k/100.
+0.99 for raw maps.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from bsdsbench.arguments import F8
 from bsdsbench.runs import fit
 
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
-ROUNDED_SHARE = 0.01  # a larger share of values that are multiples of 1/100 means rounded values
+# So many multiples of 1/100 are rounded values; votes, and bytes divided by 255, have fewer
+MANY_VALUES = 10
 REACH = 16  # largest displacement searched, in rows and in columns
-LEAST_CORRELATION = 0.05  # with the ground truth; if it is lower, displacement is not measured
+# Least correlation with the ground truth at which displacement is measured; that of noise on n
+# pixels is up to 10 / sqrt(n)
+LEAST_CORRELATION, _OF_NOISE = 0.1, 10
 
 
 def find_slow_problems(file: str, look: fit.Look) -> set[str]:
@@ -29,8 +32,8 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
       does not thin at all
     - "raw": the lines are broad, but the protocol does not apply NMS
-    - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
-      ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
+    - "grid-values": in a map of floats to which no NMS is applied, MANY_VALUES or more different
+      values are multiples of 1/100, but some thresholds only almost
 
     The last three are looked for in soft maps only, and not in a ucm2.
     """
@@ -52,10 +55,10 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
     soft = look.pred.soft
     if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
-        values = soft[(soft > 0) & (soft < 1)]
+        values = np.unique(soft[(soft > 0) & (soft < 1)])
         # The nearest multiples of 1/100, rounded to the dtype of the map
         nearest_hundredths = np.round(values.astype(np.float64), 2).astype(values.dtype)
-        if values.size and np.mean(values == nearest_hundredths) > ROUNDED_SHARE:
+        if np.count_nonzero(values == nearest_hundredths) >= MANY_VALUES:
             codes.add("grid-values")
     return codes
 
@@ -95,12 +98,13 @@ def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
     """Find the common displacement of all maps from the ground truth, to a fraction of a pixel.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
-    both (H, W). Returns None if their correlation, averaged over the images, is below
-    LEAST_CORRELATION at every shift, and (0, 0) if it is largest at a shift of REACH pixels.
+    both (H, W). Returns None if their correlation, averaged over the images, is no larger than that
+    of noise at every shift, and (0, 0) if it is largest at a shift of REACH pixels.
     """
     # Entry [REACH + dy, REACH + dx] is the correlation at a shift of dy rows and dx columns
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    if surface.max() < LEAST_CORRELATION:
+    n_pixels = sum(soft.size for soft, _ in maps)
+    if surface.max() < max(LEAST_CORRELATION, _OF_NOISE / np.sqrt(n_pixels)):
         return None
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if y in (0, 2 * REACH) or x in (0, 2 * REACH):  # at the border: no two neighbours

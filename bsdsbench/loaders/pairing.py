@@ -303,7 +303,7 @@ def group_files(
     if isinstance(split, str | os.PathLike):  # a file of ids or file names
         names = {name for file in (*pred_files, *gt_files) for name in file.parts}
         lines = split_lines(split, names)
-        wanted = set(map(id_of, lines))
+        wanted = {line if line in names else id_of(line) for line in lines}
     elif split is not None:
         lines, wanted = split, set(split)
     # Whether an image may have several files on a side: label maps, or one file per annotator

@@ -36,8 +36,9 @@ def split_lines(path: PathLike, known: Collection[str] = ()) -> list[str]:
         text = decode_text(read_bytes(path))
     lines = list[str]()
     for row in map(str.strip, text.splitlines()):
-        line = row if id_of(row) in known else _without_marks(row)
-        if line and line[0] != "#":
+        is_known = row in known or id_of(row) in known
+        line = row if is_known else _without_marks(row)
+        if line and (is_known or line[0] != "#"):
             lines.append(line)
     if not lines:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")
@@ -51,8 +52,11 @@ def _without_marks(row: str) -> str:
     ('a', 'images/a b.jpg')
     """
     line = row.strip(_MARKS).replace("\\", "/")
-    ids = {id_of(word.strip(_MARKS)) for word in re.split(r"[\s,;]+", line)}
-    return ids.pop() if len(ids) == 1 and "/" not in line else line
+    for separators in ("\t", "[,;]", r"[\s,;]+"):
+        ids = [id_of(word.strip(_MARKS)) for word in re.split(separators, line)]
+        if len(ids) > 1 == len({*ids}) and "/" not in line:
+            return ids[0]
+    return line
 
 
 def names_in_path(line: str) -> list[str]:

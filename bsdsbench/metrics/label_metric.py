@@ -250,7 +250,8 @@ class LabelMetric(Metric[MapOptions]):
             elif exchanged:
                 problem = f"numbers of objects are exchanged (label {exchanged})"
                 yield "classes", problem, "`unit` instance pairs objects by their overlap"
-        if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
+        has_none = np.intersect1d(overlaps.pred, overlaps.gt).size == 0
+        if opt.unit != "instance" and has_none and overlaps.pred.any():
             order = "check the order of the classes and `first`"  # an option, the first label
             yield "classes", "no label is in both maps", order
         for label in opt.ignored:

@@ -29,6 +29,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Prediction, binary_map, one_map, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
+from bsdsbench.loaders.labels import void_levels
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
@@ -123,8 +124,8 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
             return
         # Most maps have more than three values in every 16th row, and need not be searched further
         has_few = pred.soft.dtype.kind == "u" and np.unique(pred.soft[::16]).size <= 3
-        levels = np.unique(pred.soft) if has_few else ()
-        if len(levels) == 3:
+        levels = np.unique(pred.soft).tolist() if has_few else []
+        if len(levels) == 3 and void_levels(levels):
             listing = ", ".join(map(str, levels))
             problem = f"the map has the values {listing}: is one a void?"
             yield "void", problem, "write masks of two values, as a void is annotated in the truth"

@@ -15,7 +15,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
-from bsdsbench.loaders.labels import PIXEL_PAIRS
+from bsdsbench.loaders.labels import PIXEL_PAIRS, seg2bdry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Values
 
@@ -87,8 +87,14 @@ class Look:
 
     @property
     def is_mostly_boundary(self) -> bool:
-        """True if boundaries cover most pixels, as where dark lines on white are read as bright."""
-        return bool(self.truth.mean() > self.truth.max() / 2)
+        """True if boundaries cover most pixels, as where dark lines on white are read as bright.
+
+        They are as dense between small regions, which their map then shows.
+        """
+        regions, boundaries = self.gt.parts.get("segmentations"), self.gt.boundaries
+        if not self.truth.mean() > self.truth.max() / 2:
+            return False
+        return not regions or bool(np.mean(seg2bdry(regions[0]) == boundaries[0]) < 0.5)
 
     @cached_property
     def has_dark_boundaries(self) -> bool:
@@ -99,20 +105,17 @@ class Look:
         much darker in two cases:
 
         - inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off
-        - map of distances to the boundaries: its mean exceeds 0.1, and on is less than half of off.
-          The limit of 0.1 excludes thin lines, which may lie off as they just miss annotated ones
+        - map of distances to the boundaries: its mean exceeds 0.1, on is less than half of off, and
+          most blocks off are brighter than on, unlike those around lines that miss annotated ones
         """
         brightness = _block_means(self.soft)
         is_marked = _block_means(self.truth) > 0
         if is_marked.all() or not is_marked.any():
             return False
-        on, off, mean = (
-            brightness[is_marked].mean(),
-            brightness[~is_marked].mean(),
-            self.soft.mean(),
-        )
+        ground, mean = brightness[~is_marked], self.soft.mean()
+        on, off = brightness[is_marked].mean(), ground.mean()
         is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
-        has_distances = mean > 0.1 and on < off / 2
+        has_distances = mean > 0.1 and on < off / 2 and np.median(ground) > on
         return bool(is_inverted or has_distances)
 
     def is_truth_inverted(self) -> bool:
@@ -158,8 +161,8 @@ class Look:
         beside = self._mean(values[background])
         if on_object + _DARKER_BY >= beside or beside <= least:
             return False
-        # A thin line on a background of 0 may just miss the annotated line without being inverted
-        return beside > 0.5 or not np.all((values == 0) | (values == self.white))
+        # What misses the object lies on a ground that is as dark, unlike that of an inverted map
+        return beside > 0.5 or self._mean(np.median(values[background])) > on_object
 
     def polarity(self) -> Values:
         """Return DARK if a map or mask is probably inverted, LIGHT if not, NOTHING if unknown.

@@ -374,7 +374,7 @@ def _find_mistaken_files(
     are_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
     if are_same and len({look.gt.fingerprint for look in looks}) > 1:
         ids = [look.pred.image_id for look in looks]
-        return [warning_of_maps("are the same map", ids, len(looks), "save one map per image")]
+        return [warning_of_maps("are the same map", ids, len(looks), "save one each, if not meant")]
     thumbnails = filter(None, map(attrgetter("areas"), looks))  # None without a mask or labels
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
 

@@ -357,10 +357,14 @@ def test_the_header_of_a_split_and_json_are_named_as_images(tree, text, named, m
 
 
 def test_known_ids_are_kept_as_a_split_lists_them(tree):
-    names = ["id", "1,2", "a b", "New New"] + (["c\\d", "'e'"] if os.name == "posix" else [])
+    names = ["id", "1,2", "a b", "New New", "#1", "b.png"] + (
+        ["c\\d", "'e'"] if os.name == "posix" else []
+    )
     tree.preds(*(f"{name}.png" for name in names)).gts(*(f"{name}.mat" for name in names))
     pairs = tree.pairs(split=tree.split("\n".join(names)))
     assert len(pairs) == len(names)
+    tables = "a b.jpg\ta b.png\nNew New.jpg,New New.png\n1,2.jpg\t1,2.png"
+    assert list(tree.pairs(split=tree.split(tables))) == ["1,2", "New New", "a b"]
 
 
 # --- the file system

@@ -283,3 +283,44 @@ def test_inverted_truth_of_objects_may_be_turned_itself(metric):
     (line,) = said_of(maps, [~mask for mask in drawn], metric)
     assert line.endswith("(invert=True if the maps are inverted; gt_invert=True if the truth is)")
     assert said_of(maps, [~mask for mask in drawn], metric, gt_invert=True) == []
+
+
+@pytest.mark.parametrize("metric", ["ccq", "saliency", "calibration"])
+def test_a_map_that_misses_the_object_is_not_inverted(metric):
+    drawn = [mask for _, mask in masks()]
+    missing = [0.9 * (np.roll(mask, 25, 0) & ~mask) for mask in drawn]
+    assert [line for line in said_of(missing, drawn, metric) if "darker" in line] == []
+    inverted = [1 - 0.9 * mask for mask in drawn]
+    assert [line for line in said_of(inverted, drawn, metric) if "darker" in line]
+
+
+@pytest.mark.parametrize(("size", "is_inverted"), [(2, False), (20, True)])
+def test_boundaries_of_many_small_regions_are_not_inverted(size, is_inverted):
+    cells = np.add.outer(np.arange(60) // size, 99 * (np.arange(50) // size))
+    lines = bb.seg2bdry(cells)
+    truth = bb.GroundTruth("a", (lines ^ is_inverted,), segmentations=(cells,))
+    said = said_of([0.5 * lines + 0.1] * 2, [truth] * 2, "boundary")
+    assert any("dark lines on white" in line for line in said) == is_inverted
+
+
+def test_three_weak_values_are_no_void():
+    drawn = [mask for _, mask in masks()]
+    for values, is_said in (((2, 3, 4), False), ((0, 1, 255), True), ((0, 128, 255), True)):
+        maps = [np.where(mask, values[2], values[0]).astype(np.uint8) for mask in drawn]
+        for soft in maps:
+            soft[:3] = values[1]
+        said = said_of(maps, drawn, "ccq", normalise=values[2] < 255)
+        assert any("is one a void?" in line for line in said) == is_said
+
+
+def test_no_object_at_all_is_no_other_order_of_labels():
+    protocol = bb.Protocol.preset("masks").replace(options={"contour": {"unit": "id"}})
+    truth = bb.GroundTruth(
+        "a", labels=np.add.outer(np.arange(20) // 5, 4 * (np.arange(20) // 5)) + 1
+    )
+    for labels, is_said in ((np.zeros((20, 20), int), False), (truth.labels + 50, True)):
+        pred = bb.Prediction("a", classes=labels)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            bb.evaluate_items([("a", pred, truth)], protocol, **ONE | {"metrics": "contour"})
+        assert any("no label is in both" in str(warning.message) for warning in said) == is_said
