@@ -6,7 +6,6 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.kernels.matching import matching
 from bsdsbench.metrics.boundary import (
-    boundaries_of_segs,
     rebuild_maps,
     threshold_changes,
     truth_maps,
@@ -134,7 +133,7 @@ def test_segmentations_that_do_not_nest_have_their_first_as_the_lowest():
     gts = np.stack([bb.seg2bdry(segs[0]), bb.seg2bdry(np.roll(segs[1], 2, 1))])
     protocol = bb.Protocol(max_dist_px=1.5)
     errors = bb.boundary_errors(pred, gts, protocol)
-    bmaps = boundaries_of_segs(pred)
+    bmaps = np.stack([bb.seg2bdry(segs) for segs in pred.segs])
     assert len(bmaps) == len(errors.missed) == 4
     same(errors, plain(pred, gts, protocol))
     add_up(errors, bb.boundary_counts(pred, gts, protocol))
