@@ -90,32 +90,27 @@ class WireframeMetric(Metric[WireframeOptions]):
         junctions : float64 (J, 4), the same at 0.5, 1 and 2, by descending score
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        If the prediction or the ground truth has no line coordinates, both arrays are empty and
-        both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
+        If the prediction or the ground truth has no junctions, `junctions` is empty and
         `n_junctions` is NaN.
         """
         drawn = pred  # has the map of its drawn lines
         grid = _grid_of(pred, gt, opt)  # range (rows, columns) of predicted coordinates
         # The reader, which does not know the option, has drawn lines without a grid on GRID
-        if "lines" in pred.parts and pred.lines.grid is None and grid != GRID:
+        if pred.lines.grid is None and grid != GRID:
             soft = draw_lines(pred.lines, gt.shape, grid)
             drawn = Prediction(pred.image_id, pred.path, soft=soft)
-        counts: dict[str, Any] = {
-            **counter(drawn, gt, protocol),
-            "lines": np.zeros((0, 4)),
-            "junctions": np.zeros((0, 4)),
-            "n_lines": np.nan,
-            "n_junctions": np.nan,
-        }
-        if "lines" not in pred.parts or "lines" not in gt.parts:
-            return counts
         # Distances are in cells of GRID, to which all coordinates are scaled
         lines, gt_lines, gt_grid = pred.lines, gt.lines, gt.lines.grid or GRID
         _check_coordinates(lines, grid, pred.where)
         _check_coordinates(gt_lines, gt_grid, gt.where)
         gt_ends = _scale_to_128(gt_lines.ends, gt_grid)
-        counts["lines"] = _match_lines(lines, _scale_to_128(lines.ends, grid), gt_ends)
-        counts["n_lines"] = float(len(gt_ends))
+        counts: dict[str, Any] = {
+            **counter(drawn, gt, protocol),
+            "lines": _match_lines(lines, _scale_to_128(lines.ends, grid), gt_ends),
+            "n_lines": float(len(gt_ends)),
+            "junctions": np.zeros((0, 4)),
+            "n_junctions": np.nan,
+        }
         if lines.junctions is not None and gt_lines.junctions is not None:
             gt_junctions = _scale_to_128(gt_lines.junctions[:, :2], gt_grid)  # (M, row and column)
             counts["n_junctions"] = float(len(gt_junctions))
@@ -136,8 +131,6 @@ class WireframeMetric(Metric[WireframeOptions]):
         That is, if over 2 n + 1 predicted lines are true positives at the largest distance
         threshold when rows and columns are exchanged, but only n as given.
         """
-        if "lines" not in pred.parts or "lines" not in gt.parts:
-            return
         grid = _grid_of(pred, gt, opt)
         gt_ends = _scale_to_128(gt.lines.ends, gt.lines.grid or GRID)  # GRID is 128 x 128
         n_hits = []  # true positives at the largest distance threshold: as given, exchanged
@@ -177,8 +170,6 @@ class WireframeMetric(Metric[WireframeOptions]):
 
 def _grid_of(pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Grid:
     """Return the range (rows, columns) of predicted coordinates, by the file or the option."""
-    if "lines" not in pred.parts:
-        return GRID  # 128 x 128
     return pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
 
