@@ -55,6 +55,7 @@ def comparable(
         raise DataError("no runs given, expected at least one to compare")
     for run in runs:
         run.require_records()
+    shared_metrics(runs)  # raises if there is none, which `force` does not help
     noted: list[str] = []  # lines on differences in spite of which scores may be compared
     forbidding: list[str] = []  # lines on those that make scores incomparable
     severities_of_images: set[Severity] = set()
@@ -137,8 +138,8 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
     """Return the metrics that every run has. Raises DataError if there are none."""
     metrics = shared_names(run.metrics for run in runs)
     if not metrics:
-        names = ", ".join(run.name for run in runs)
-        raise DataError(f"{names}: expected a metric that every run has")
+        have = "; ".join(f"{run.name} has {', '.join(run.metrics)}" for run in runs)
+        raise DataError(f"{have}; expected a metric that every run has")
     return metrics
 
 

@@ -100,3 +100,12 @@ def test_a_dropped_image_names_the_runs_that_lack_it():
     dropped = [dict(run.failed) for run in comparable([a, b, c], common=True).runs]
     expected = {first: "not in b", last: "not in c"}
     assert dropped == [expected, {last: "not in c"}, {first: "not in b"}]
+
+
+def test_runs_without_a_common_metric_are_not_to_be_forced():
+    mask = np.eye(9, dtype=bool)
+    contours = bb.evaluate_items([("im0000", mask, mask)], metrics="contour", name="m", workers=1)
+    for force in (False, True):
+        with pytest.raises(bb.DataError, match="a has boundary; m has contour; expected") as error:
+            bb.compare([simulated_run("a", 1), contours], force=force)
+        assert "force" not in str(error.value)
