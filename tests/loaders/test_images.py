@@ -151,7 +151,9 @@ def test_one_other_value_is_no_gray_picture(tmp_path, mode, channel, words):
     path = save(tmp_path / "a.png", values)
     refused(rf"a\.png: .*{words}", read_image, path, error=FileFormatError)
     if words == "colour":
-        advice = "save one channel or, of classes or objects, the number of each colour"
+        advice = (
+            "save one channel or, of a colour map, classes or objects, a number for each colour"
+        )
         refused(advice, read_image, path, Palette.MASK)
     if mode == "RGB":
         assert read_photo(path).tolist() == values.tolist()

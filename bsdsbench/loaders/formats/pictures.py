@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 from unicodedata import normalize
@@ -266,7 +267,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         if are_gray and (is_black_and_white or len(used) > _FEW_GRAYS):
             return colours[:, 0][array]  # the gray colour of each pixel
     if array.ndim == 3:
-        return _merge_channels(array, palette, mode)
+        return _merge_channels(array, mode)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
     # Gray of 16 bits has the mode "I;16" or, in a PNG or PNM by some versions of Pillow, "I"
@@ -290,23 +291,19 @@ def _refuse_changed_labels(data: bytes, header: ImageFile.ImageFile) -> None:
             raise FaultError(f"{has}, expected 8 or 16 bits")
 
 
-def _merge_channels(array: Map, palette: Palette, mode: str) -> Map:
+def _merge_channels(array: Map, mode: str) -> Map:
     """Convert an image (H, W, C) of opaque gray, with equal channels, to (H, W).
 
     The channels are gray or RGB, and perhaps alpha. Raises FaultError if a pixel is coloured or not
-    opaque; its advice depends on how a `palette` is read, and on the stored Pillow `mode`.
+    opaque. `mode` is the Pillow mode in which the image is stored.
     """
     n_channels = array.shape[2]
     if n_channels in (2, 4) and (array[:, :, -1] != 255).any():  # alpha, after gray or RGB
         fix = "save one channel, such as the alpha channel of an object that was cut out"
         raise FaultError("has transparent pixels, expected an opaque gray picture", fix=fix)
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
-        fix = "save one channel or, of a colour map such as viridis, the values that it shows"
-        if palette is Palette.INDICES:
-            fix = "save the number of its class, or of its object, in place of each colour"
-        elif palette is Palette.MASK:
-            fix = "save one channel or, of classes or objects, the number of each colour"
-        elif mode == "P":
+        fix = "save one channel or, of a colour map, classes or objects, a number for each colour"
+        if mode == "P":  # its palette was read as colours
             as_labels = "--set gt_kind=labels (--pred-kind labels) if its indices are regions"
             fix = f"save gray; or {as_labels}"
         raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
@@ -575,6 +572,8 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
         if channel.shape != maps[0].shape or not channel.size:
             return
         has_floats |= channel.dtype.kind == "f"
+    if not any(map(itemgetter((0, 0)), maps)):  # the sum at this pixel, 0, is not white
+        return
     white: float = 1
     tolerance = 0.02  # by how much a sum may differ from white
     if not has_floats:
