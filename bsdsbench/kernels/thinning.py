@@ -25,8 +25,6 @@ _ROWS = np.uint64(TILE_ROWS)  # numba tests whether a signed index counts from t
 # Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
 _CHANGES_PER_PIXEL = 4
 _LAST_BIT = np.uint64(63)
-_ALL_BITS = ~np.zeros((1, 1), np.uint64)
-EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all pixels are needed
 
 
 class _Workspace(NamedTuple):
@@ -38,23 +36,15 @@ class _Workspace(NamedTuple):
     now: U8  # the thinned map at the current step; swapped with `before` at each step
     before: U8  # the thinned map at the previous step
     deleted: U8  # the pixels that the current subiteration deletes
-    near: U8  # the pixels whose changes are recorded
     is_occupied: Bool  # (tiles,): True if the tile has a pixel in `unthinned`
     last_test: I8  # (tiles,): the last subiteration in which the tile must be tested
     tiles_per_column: int
     changed: I8  # (tiles,): list of the tiles in which the current subiteration deletes pixels
 
 
-class SizedChanges(NamedTuple):
-    """The changes of a map from each of n thresholds to the next, and its number of pixels."""
-
-    changes: MapChanges
-    size: I8  # (n,): the number of pixels of the map at each threshold, the highest first
-
-
 def thin_map(bmap: Bool) -> Bool:
     """Thin a bool map (H, W) to convergence, like MATLAB's bwmorph(bmap, 'thin', Inf)."""
-    changes = thinning_changes(bmap.astype(np.int16), 1).changes  # with a single threshold
+    changes = thinning_changes(bmap.astype(np.int16), 1)  # with a single threshold
     thinned = np.zeros(bmap.shape, bool)
     thinned.ravel()[changes.pixel] = True
     return thinned
@@ -65,22 +55,17 @@ def thin_each(bmaps: Bool) -> Bool:
     return np.stack([thin_map(bmap) for bmap in bmaps]) if len(bmaps) else bmaps.copy()
 
 
-def thinning_changes(
-    levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
-) -> SizedChanges:
+def thinning_changes(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> MapChanges:
     """Thin a map at each of n thresholds, and return the changes from each to the next lower one.
 
     levels (H, W): the number of thresholds that each pixel reaches, from `thresholding.levels`. A
         pixel is on at threshold i (in ascending order) if its level exceeds i.
     n: number of thresholds.
-    do_thin: if False, the maps are not thinned, all changes are returned, and pixels only enter.
-    near (H, words): the pixels whose changes are needed (near the ground truth), as bits from
-        `bits.pack`. Changes of other pixels are left out, but `size` counts all pixels. By default
-        all changes are returned.
+    do_thin: if False, the maps are not thinned, and pixels only enter.
 
     The highest threshold comes first: step k is the change to threshold n - 1 - k, and step 0
     starts from an empty map. It has the changes start[k] : start[k + 1], each a flat index and
-    whether the pixel enters. `size` (n,) is the number of pixels of the map after each step.
+    whether the pixel enters.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     is_on = levels > 0  # at any threshold
@@ -92,20 +77,19 @@ def thinning_changes(
     start = np.searchsorted(step[order], np.arange(n + 1, dtype=step.dtype))
     switched_on = flat[order].astype(np.int32)
     if not do_thin or flat.size == 0:
-        added = np.ones(flat.size, np.bool_)
-        return SizedChanges(MapChanges(start, switched_on, added), start[1:])
-    change_start, size = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+        return MapChanges(start, switched_on, added=np.ones(flat.size, np.bool_))
+    change_start = np.zeros(n + 1, np.int64)
     # The number of changes is not known. Guess it, with room for 64 more, the pixels of a word
     capacity = _CHANGES_PER_PIXEL * flat.size + 64
     while True:
         pixel, added = np.empty(capacity, np.int32), np.empty(capacity, np.bool_)
-        work = _new_workspace(is_on, near)  # the maps as bits
+        work = _new_workspace(is_on)  # the maps as bits
         # Fills the other arrays, and returns False if `pixel` and `added` are too short
-        if _find_changes(switched_on, start, work, change_start, size, pixel, added):
+        if _find_changes(switched_on, start, work, change_start, pixel, added):
             break
         capacity *= 2
     n_changes = change_start[n]
-    return SizedChanges(MapChanges(change_start, pixel[:n_changes], added[:n_changes]), size)
+    return MapChanges(change_start, pixel[:n_changes], added[:n_changes])
 
 
 def stack_changes(bmaps: Bool) -> MapChanges:
@@ -125,12 +109,12 @@ def stack_changes(bmaps: Bool) -> MapChanges:
     return MapChanges(start, pixel.astype(np.int32), maps[step, pixel])
 
 
-def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
-    """Allocate the work space for thinning: five bit maps, and the state of their tiles.
+def _new_workspace(is_on: Bool) -> _Workspace:
+    """Allocate the work space for thinning: four bit maps, and the state of their tiles.
 
     The maps are the one before thinning (`unthinned`), the thinned one at this threshold (`now`)
-    and the last (`before`), the pixels to delete, and `near`. All but `near` are empty at first.
-    They cover the bounding box of the pixels that are on at any threshold, in whole words of a row.
+    and the last (`before`), and the pixels to delete. All are empty at first. They cover the
+    bounding box of the pixels that are on at any threshold, in whole words of a row.
 
     A word has 64 pixels of a row, bit 0 the leftmost. Words that lie below each other form a
     column, which is contiguous in memory and divided into tiles of 64 words (TILE_ROWS), so of
@@ -139,7 +123,6 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     is bit 0 of word 64 in column 1.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
-    near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
     row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
     top, rows = int(row_on[0]), int(row_on[-1] - row_on[0]) + 1
@@ -147,10 +130,8 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     words = end_word - first_word  # of a row of the box
     columns, tiles_per_column = words + 2, (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame
     n_tiles = columns * tiles_per_column
-    maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
-    near_box = near[top : top + rows, first_word:end_word] if near.size else _ALL_BITS
-    maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows] = near_box.T
-    unthinned, now, before, deleted, near_map = maps.reshape(5, -1)
+    maps = np.zeros((4, columns * tiles_per_column * TILE_ROWS), np.uint64)
+    unthinned, now, before, deleted = maps
     return _Workspace(
         corner=top * is_on.shape[1] + 64 * first_word,  # flat index of the box's first pixel
         image_cols=is_on.shape[1],
@@ -158,7 +139,6 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         now=now,
         before=before,
         deleted=deleted,
-        near=near_map,
         is_occupied=np.zeros(n_tiles, np.bool_),  # tiles with a pixel in `unthinned`
         last_test=np.zeros(n_tiles, np.int64),  # until when each tile is tested, see `_thin_tiles`
         changed=np.zeros(n_tiles, np.int64),  # list of the tiles in which pixels are deleted
@@ -167,7 +147,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
 
 
 @kernel(vectorise=True, _nrt=False)
-def _find_changes(switched_on, on_start, work, change_start, size, pixel, added):
+def _find_changes(switched_on, on_start, work, change_start, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 
     At each step (threshold) some pixels are switched on. Then the whole map is thinned from
@@ -178,9 +158,8 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     work: a new _Workspace. Of its maps, `unthinned` has the pixels that are switched on, `now` and
         `before` the thinned maps of this step and the previous one.
     change_start int64 (n + 1,): 0 on entry; receives, in the same way, the changes of each step.
-    size int64 (n,): receives the number of pixels in the thinned map after each step.
     pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
-        the map. Only changes of pixels in `work.near` are recorded.
+        the map.
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
 
@@ -189,9 +168,9 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
     column i // words_per_column, and in tile i // TILE_ROWS. A frame of empty tiles surrounds the
     box, one on each side, so the first pixel of the box is in column 1, row TILE_ROWS.
     """
-    now, before, n_on, end = work.now, work.before, 0, 0
+    now, before, end = work.now, work.before, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
-    for k in range(size.size):
+    for k in range(on_start.size - 1):
         if on_start[k] < on_start[k + 1]:
             row, row_start = 0, corner  # a row of the box, and the flat index of its first pixel
             for i in range(on_start[k], on_start[k + 1]):  # row by row
@@ -214,11 +193,8 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                 first = np.uint64(tile) * _ROWS
                 for word in range(first, first + _ROWS):
                     changes = now[word] ^ before[word]
-                    if changes:
-                        n_on += np.int64(ones(now[word]) - ones(before[word]))  # set bits
-                        changes &= work.near[word]
-                        if end + 64 > pixel.size:  # the word may have 64 changes
-                            return False
+                    if changes and end + 64 > pixel.size:  # the word may have 64 changes
+                        return False
                     while changes:  # one bit after another, the lowest first
                         lowest = changes & (~changes + ONE)
                         position = np.int64(ones(lowest - ONE))  # the number of lower bits
@@ -227,7 +203,7 @@ def _find_changes(switched_on, on_start, work, change_start, size, pixel, added)
                         changes ^= lowest
                         end += 1
                     first_pixel += cols
-        size[k], change_start[k + 1] = n_on, end
+        change_start[k + 1] = end
     return True
 
 

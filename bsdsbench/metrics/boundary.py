@@ -60,7 +60,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.transforms.maps import clean, prepare
 
 if TYPE_CHECKING:
-    from bsdsbench.kernels.arrays import U8, MapChanges
+    from bsdsbench.kernels.arrays import MapChanges
 
 # Kernels are imported inside functions, so that scores can be read and shown without loading them
 CURVE_COLUMNS = (
@@ -376,8 +376,8 @@ def _count_boundaries(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
-    widest = prepare_truth(gt_maps, max(radii))  # `near`: the pixels that could be matched
-    at_thresholds = threshold_changes(pred, shape, protocol, widest.near, dropped, valid)
+    widest = prepare_truth(gt_maps, max(radii))
+    at_thresholds = threshold_changes(pred, shape, protocol, dropped, valid)
     # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
     thresholds, changes, size = at_thresholds  # `size` (T,): pixels of the map after each step
     has_whole_image = protocol.whole_image and pred.kind != "segs"  # which have no threshold 0
@@ -417,7 +417,6 @@ def threshold_changes(
     pred: Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
-    near: U8 | None = None,
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdChanges:
@@ -428,14 +427,12 @@ def threshold_changes(
     prediction is a list of segmentations, the boundaries of the k-th are the map at threshold k.
 
     shape: (rows, columns) of the ground truth.
-    near: a mask with one bit per pixel, uint64 (H, words). Pixels whose bit is 0 are too far from
-        the ground truth to be matched, and their changes may be left out. None keeps all changes.
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
     Step 0 leads from an empty map to that of the highest threshold, step k to the next lower one.
     Its changes start[k] .. start[k + 1] - 1 are flat indices, `pixel`, with `added` True or False.
-    Sizes count the pixels that `near` leaves out too. Raises ShapeError if `pred` has another size.
+    Raises ShapeError if `pred` has another size.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -445,7 +442,6 @@ def threshold_changes(
         same_shape(dropped.shape, shape, "dropped")
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
-    size = None  # (T,), numbers of pixels, not yet counted
     if pred.kind == "segs":
         maps = np.stack([seg2bdry(s, valid) for s in pred.segs])  # none around void pixels
         thresholds = np.arange(1.0, len(maps) + 1)
@@ -458,20 +454,16 @@ def threshold_changes(
         thresholds = np.array(protocol.thresholds[n_skipped:])
         smallest_values = protocol.cuts()[n_skipped:]  # (T,), that are boundary at each threshold
         level = thresholding.levels(soft, smallest_values)  # (H, W), thresholds a pixel reaches
-        if near is None or protocol.clean or dropped is not None:
-            near = thinning.EVERYWHERE  # maps and sizes are computed anew below, from all changes
-        changes, size = thinning.thinning_changes(level, thresholds.size, protocol.thin, near)
+        changes = thinning.thinning_changes(level, thresholds.size, protocol.thin)
         if protocol.clean:  # remove pixels without neighbours
-            changes, size = thinning.stack_changes(clean(rebuild_maps(changes, shape))), None
+            changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[changes.pixel]
         start = np.r_[0, np.cumsum(is_kept)][changes.start]  # without those dropped before a step
         changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
-        size = None
-    if size is None:
-        # Of the start[k] changes before step k, some add a pixel, and all others remove one
-        n_added = np.r_[0, np.cumsum(changes.added)][changes.start]
-        size = (n_added - (changes.start - n_added))[1:]
+    # Of the start[k] changes before step k, some add a pixel, and all others remove one
+    n_added = np.r_[0, np.cumsum(changes.added)][changes.start]
+    size = (n_added - (changes.start - n_added))[1:]
     return ThresholdChanges(thresholds, changes, size)
 
 

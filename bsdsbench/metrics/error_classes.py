@@ -215,8 +215,8 @@ def boundary_errors(
     target = prepare_truth(gt_maps, radius)
     around = unmatched.prepare_surroundings(target, radius)
     # The changes of the predicted map, step by step from the highest threshold to the lowest, and
-    # its `size` after each step. Pixels beyond 2r are background: they count in the size alone
-    at_thresholds = threshold_changes(pred, shape, protocol, around.near, dropped, valid)
+    # its `size` after each step
+    at_thresholds = threshold_changes(pred, shape, protocol, dropped, valid)
     thresholds, changes, size = at_thresholds
     # Of each annotated pixel: 0, 1 or 2 if it is drawn by its annotator alone, by some or by all,
     # as the pixels of the other annotators are matched with it; -1 if there is no other annotator

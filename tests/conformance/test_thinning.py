@@ -24,7 +24,7 @@ def test_maps(bsds500, bsds500_bench, each, step):
     assert len(files) >= 14
     for k, path in enumerate(files):
         level = levels(load_prediction(path).boundary_map(), THRESHOLDS)
-        maps = reference.replay(thinning_changes(level, 99).changes, level.shape)
+        maps = reference.replay(thinning_changes(level, 99), level.shape)
         for i in range(3 * k % step, 99, step):
             assert np.array_equal(maps[i], reference.thin(level > i)), (path.name, i)
 

@@ -30,7 +30,7 @@ level = levels(values, thresholds)
 bytes_level = levels((values * 255).astype(np.uint8), thresholds)
 counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
-changes = thinning_changes(level, len(thresholds)).changes
+changes = thinning_changes(level, len(thresholds))
 arrays += [level, bytes_level, *counts, *byte_counts, *changes, thin_map(values > 0.3)]
 arrays += match_steps(changes, prepare_truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
@@ -58,7 +58,7 @@ def test_same_numbers_without_jit():
     arrays += [level, levels(as_bytes, thresholds)]
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
-    changes = thinning_changes(level, 4).changes
+    changes = thinning_changes(level, 4)
     arrays += [*changes, thin_map(values > 0.3)]
     arrays += match_steps(changes, prepare_truth((values > 0.7)[None], 2.5))
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

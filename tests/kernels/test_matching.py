@@ -58,7 +58,7 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
     smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
     for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
         for do_thin in (True, False):
-            changes = thinning_changes(level, 12, do_thin).changes
+            changes = thinning_changes(level, 12, do_thin)
             bmap, bmaps = np.zeros(level.shape, bool), []
             for k in range(12):
                 step = slice(changes.start[k], changes.start[k + 1])
@@ -83,11 +83,11 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     rng = np.random.default_rng(7)
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
-    changes = thinning_changes(level, 200).changes
+    changes = thinning_changes(level, 200)
     every = np.array(match_steps(changes, prepare_truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
         lower = np.maximum(level - (200 - kept), 0).astype(np.int16)
-        few = thinning_changes(lower, kept).changes
+        few = thinning_changes(lower, kept)
         np.testing.assert_array_equal(match_steps(few, prepare_truth(gts, 2)), every[:, :kept])
 
 
@@ -96,7 +96,7 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     rng = np.random.default_rng(8)
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
-    changes = thinning_changes(level, 8).changes
+    changes = thinning_changes(level, 8)
     expected = match_steps(changes, prepare_truth(gts, 4))
     monkeypatch.setattr(graph, "_ARENA_EDGES", 1)
     np.testing.assert_array_equal(match_steps(changes, prepare_truth(gts, 4)), expected)

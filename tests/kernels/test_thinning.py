@@ -58,5 +58,5 @@ def test_no_maps_no_changes():
     start, pixel, added = stack_changes(np.zeros((0, 3, 4), bool))
     assert (start.tolist(), pixel.size, added.size) == ([0], 0, 0)
     for shape in ((3, 4), (0, 0), (0, 300), (300, 0), (70, 300)):
-        start, pixel, added = thinning_changes(np.zeros(shape, np.int16), 5).changes
+        start, pixel, added = thinning_changes(np.zeros(shape, np.int16), 5)
         assert (start.tolist(), pixel.size, added.size) == ([0] * 6, 0, 0)

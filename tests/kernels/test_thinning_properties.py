@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import thinning
-from bsdsbench.kernels.bits import pack
 from bsdsbench.kernels.thinning import stack_changes, thinning_changes
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
@@ -34,7 +33,7 @@ def level_maps(draw):
 @pytest.mark.slow
 def test_changes_give_every_thinned_map(case):
     levels, n = case
-    maps = replay(thinning_changes(levels, n).changes, levels.shape)
+    maps = replay(thinning_changes(levels, n), levels.shape)
     for i, found in enumerate(maps):
         assert np.array_equal(found, reference.thin(levels > i)), i
 
@@ -48,32 +47,17 @@ def test_changes_over_several_words_and_tiles(shape, blur):
         noise = gaussian_filter(rng.random(shape), blur)
         levels = np.floor(8 * (noise - noise.min()) / np.ptp(noise)).astype(np.int16)
         levels[:frame], levels[:, :frame], levels[:, shape[1] - frame :] = 0, 0, 0
-        maps = replay(thinning_changes(levels, 8).changes, shape)
+        maps = replay(thinning_changes(levels, 8), shape)
         for i, found in enumerate(maps):
             assert np.array_equal(found, reference.thin(levels > i)), i
 
 
-@pytest.mark.parametrize("do_thin", [True, False])
-@pytest.mark.parametrize("shape", [(9, 14), (65, 64), (130, 200)])
-def test_changes_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
-    rng = np.random.default_rng(shape[1])
-    levels = np.floor(9 * gaussian_filter(rng.random(shape), 0.7)).astype(np.int16)
-    for frame in (0, 3):
-        levels[:frame], levels[:, :frame] = 0, 0
-        every, near = thinning_changes(levels, 9, do_thin).changes, rng.random(shape) < 0.3
-        some, size = thinning_changes(levels, 9, do_thin, pack(near))
-        assert np.array_equal(size[::-1], replay(every, shape).sum((1, 2)))
-        found, expected = replay(some, shape) & near, replay(every, shape) & near
-        assert np.array_equal(found, expected)
-        assert not do_thin or near.ravel()[some[1]].all()
-
-
 def test_more_changes_than_there_was_room_for(monkeypatch):
     levels = np.random.default_rng(0).integers(0, 100, (60, 70)).astype(np.int16)
-    every = thinning_changes(levels, 99).changes
+    every = thinning_changes(levels, 99)
     assert every[0][-1] > 2 * np.count_nonzero(levels)
     monkeypatch.setattr(thinning, "_CHANGES_PER_PIXEL", 1)
-    for found, expected in zip(thinning_changes(levels, 99).changes, every, strict=True):
+    for found, expected in zip(thinning_changes(levels, 99), every, strict=True):
         assert np.array_equal(found, expected)
 
 

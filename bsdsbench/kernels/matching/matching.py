@@ -63,6 +63,7 @@ class PredictedMaps(NamedTuple):
 
     vertices: Vertices  # of a single map: the pixels that are ever on
     steps: Steps
+    backwards: bool = False  # True if the first step is that of the lowest threshold
 
 
 class AllMatches(NamedTuple):
@@ -108,16 +109,12 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
 
     Returns the counts in the order of the changes, from the highest threshold to the lowest.
     """
-    # It may be faster to go from the lowest threshold to the highest. The predicted map then begins
-    # as that of the lowest threshold, and the counts are reversed at the end
-    backwards = should_start_at_lowest_threshold(changes.added, truth)
-    # Only predicted pixels near an annotated one can be matched: keep the changes of these
-    predicted = steps_within_reach(changes, truth, lowest_first=backwards)
+    predicted = steps_within_reach(changes, truth)  # only these can be matched
     pred, _, matched_gt = match_all(predicted, truth)
     # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
     # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
     matched_pred = count_set_bits(pred.matched_bits)[0, : matched_gt.size]
-    direction = -1 if backwards else 1
+    direction = -1 if predicted.backwards else 1
     return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 
 
@@ -130,8 +127,8 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     lowest threshold has more than 1.5 times as many pixels as an average annotator's, so that many
     have no mate; and the radius is below 8 px.
 
-    added bool (changes,): for each change of the predicted map as the threshold falls, True if a
-        pixel enters it, and False if it leaves.
+    added bool (changes,): for each change of the predicted map as the threshold falls, of pixels
+        within the radius, True if a pixel enters the map, and False if it leaves.
     truth: the annotators' maps, from `prepare_truth`.
     """
     n_entering = int(np.count_nonzero(added))
@@ -158,7 +155,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     pixel = np.flatnonzero(bmap).astype(np.int32)
     changes = MapChanges(np.array([0, pixel.size]), pixel, added=np.ones(pixel.size, np.bool_))
     truth = prepare_truth(gt[None], max_dist_px)
-    predicted = steps_within_reach(changes, truth, lowest_first=False)
+    predicted = steps_within_reach(changes, truth)
     return matched_pairs(match_all(predicted, truth, annotator).pred, truth.vertices.pixel)
 
 
@@ -174,7 +171,7 @@ def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
     return pairs[:, np.argsort(pairs[0])]
 
 
-def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool) -> PredictedMaps:
+def steps_within_reach(changes: MapChanges, truth: Truth) -> PredictedMaps:
     """Number the predicted pixels within the radius of an annotated one, and list their changes.
 
     Only these pixels can be matched; the changes of others are left out.
@@ -182,11 +179,11 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool)
     changes: the changes of the predicted map in n steps, from the highest threshold to the lowest.
         Before step 0 the map is empty.
     truth: the annotators' maps, from `prepare_truth`.
-    lowest_first: False to keep the order of the steps. True to reverse it: the map is that of the
-        lowest threshold at the start. Step 0 changes nothing, and step k undoes step n - k.
 
-    If, for example, pixel 7 enters at step 0, 8 and 9 enter at step 1, and 7 leaves at step 2, the
-    reversed steps begin with 8 and 9; step 1 inserts 7, and step 2 removes 9 and 8.
+    If it may be faster to go from the lowest threshold to the highest, the steps are reversed. The
+    map is then that of the lowest threshold at the start. Step 0 changes nothing, and step k undoes
+    step n - k. If, for example, pixel 7 enters at step 0, 8 and 9 enter at step 1, and 7 leaves at
+    step 2, the reversed steps begin with 8 and 9; step 1 inserts 7, and step 2 removes 9 and 8.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
@@ -201,7 +198,7 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool)
     vertex_of_pixel = np.empty(n_pixels, np.uint32)
     vertex_of_pixel[vertices.pixel] = np.arange(vertices.pixel.size)
     vertex = vertex_of_pixel[pixel]
-    if not lowest_first:
+    if not should_start_at_lowest_threshold(enters, truth):
         return PredictedMaps(vertices, Steps(start, vertex, enters, np.zeros(0, np.uint32)))
     is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
     is_on[vertex] = enters  # of several changes of a vertex, the last counts
@@ -211,7 +208,7 @@ def steps_within_reach(changes: MapChanges, truth: Truth, *, lowest_first: bool)
     n_undone = kept.size - start[:0:-1]  # the changes in the last 0, 1, .. and n - 1 steps
     on_at_start = np.flatnonzero(is_on).astype(np.uint32)
     steps = Steps(np.append(0, n_undone), undone_vertex.copy(), ~undone_enters, on_at_start)
-    return PredictedMaps(vertices, steps)
+    return PredictedMaps(vertices, steps, backwards=True)
 
 
 def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) -> AllMatches:
@@ -224,7 +221,7 @@ def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) 
     first_annotator: the index of the first annotator. The index selects the pseudo-random numbers
         that break ties between matchings of equal cost.
     """
-    vertices, steps = predicted
+    vertices, steps, _ = predicted
     n_steps, ends = steps.start.size - 1, truth.vertices.ends  # map k: ends[k] : ends[k + 1]
     words = (n_steps + 63) // 64  # with a bit for each step
     n_pred, n_gt = vertices.pixel.size, int(np.diff(ends).max(initial=0))  # of the largest map

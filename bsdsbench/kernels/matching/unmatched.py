@@ -90,14 +90,12 @@ def match_by_pixel(changes: MapChanges, truth: Truth) -> PixelSteps:
     set if the pixel is matched (or false) at threshold b. Threshold 0 is the highest or, if
     `backwards` is True in what is returned, the lowest.
 
-    changes: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
-        farther than twice the tolerance r from the ground truth may be missing.
+    changes: the pixels that enter or leave the predicted map from one threshold to the next.
     truth: the annotators' maps, from `prepare_truth`.
     """
     n_steps = changes.start.size - 1  # one for each threshold
-    # From the lowest threshold to the highest, if this is likely to be faster
-    backwards = matching.should_start_at_lowest_threshold(changes.added, truth)
-    predicted = matching.steps_within_reach(changes, truth, lowest_first=backwards)
+    predicted = matching.steps_within_reach(changes, truth)
+    backwards = predicted.backwards
     # For the K predicted pixels within r, `pred` has flat indices `pixel` (K,) and the thresholds
     # at which they are matched, `matched_bits` (K, words). `gt_bits` are those of the annotated
     # pixels, and `matched_gt` their number at each threshold
@@ -168,9 +166,8 @@ def classify_steps(
     matching; else "absent". False pixels are divided by their distance from the ground truth: up to
     r, up to 2r, and farther.
 
-    changes: the changes of the predicted map. Changes of pixels farther than twice the tolerance
-        from the ground truth may be missing.
-    size (n,): number of pixels of the whole predicted map at each threshold.
+    changes: the changes of the predicted map.
+    size (n,): number of pixels of the predicted map at each threshold.
     truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
         from `prepare_truth` and `prepare_surroundings`.
     agreement (annotated pixels,): whether no other annotator (ALONE), some (SOME) or all (ALL) have
