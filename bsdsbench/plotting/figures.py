@@ -16,7 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.arguments import F8, given_list, given_word
+from bsdsbench.arguments import given_list, given_word
 from bsdsbench.comparison.comparable import shared_metric
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.published import (
@@ -52,7 +52,6 @@ from bsdsbench.results.score_names import chosen_scores, score_name
 from bsdsbench.scores.curve import AP_RULES
 
 _BOX = "box"
-_GOLDEN_RATIO = 0.618034
 Runs = Sequence[Evaluation | str | Path]
 # The display class for each `kind` of `plot_runs` except "box"
 DISPLAYS: dict[str, Any] = {
@@ -403,7 +402,7 @@ def _signatures(runs: Sequence[Evaluation]) -> str:
 def _plot_boxes(
     runs: Sequence[Evaluation], metric: str | None, path: str | Path | None, look: str | None
 ) -> Figure:
-    """Draw a box plot of the per-image scores of each run, with a dot per image.
+    """Draw a box plot of the per-image scores of each run. A triangle is the mean.
 
     `metric` is METRIC.SCORE, or a metric, which means its first per-image score; None means the
     first metric that all runs have. The figure is written to `path` unless that is None, in the
@@ -423,41 +422,23 @@ def _plot_boxes(
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # its metric, part and column; None if no metric has the column
     heading = parsed.column.heading if parsed else score
+    for column in scorer.image_columns:  # the ODS of an image is its best F, and is called so
+        if parsed and column.key == parsed.column.key:
+            heading = column.heading
     if parsed and parsed.part:  # such as a class
         heading = f"{parsed.part}: {heading}"
     with style.style(look, path is not None):
         ax = style.new_axes(3.4, 1.35)  # height in inches, width / height
-        _draw_boxes(ax, [run.name for run in runs], values_of_runs)
+        ax.boxplot(values_of_runs, widths=0.62, showmeans=True)
+        width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(runs))
+        letters = max(style.letters_in(width_per_run, style.LETTER_WIDTH), 6)
+        names = [textwrap.fill(run.name, letters) for run in runs]
+        ax.set_xticks(range(1, len(names) + 1), names, parse_math=False)
+        ax.grid(axis="x", visible=False)
         ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
         figure = ax.figure.figure
         style.figure_notes[figure] = _signatures(runs)  # metadata of the file: the runs' settings
         return style.save(figure, path)
-
-
-def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
-    """Draw a box for each run, with a dot for each of its values, and its name below the box.
-
-    The thick line in a box is the median, and the white diamond is the mean. Outliers have no marks
-    besides their dots.
-    """
-    dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
-    lines = style.curve_lines(len(names))
-    for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-        # Dots are moved sideways by up to a quarter, so that equal values do not hide each other.
-        # Fractional parts of multiples of the golden ratio are spread evenly, without a seed.
-        fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
-        ax.plot(position + (fractions - 0.5) * 0.5, values, "o", color=line.color, **dots)
-        box: Any = {"color": line.color, "linewidth": 1.4}
-        mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color}
-        styles: Any = {f"{part}props": box for part in ("box", "whisker", "cap")}
-        styles |= {"medianprops": {**box, "linewidth": 2.4}, "meanprops": mean}
-        place: Any = {"positions": [position], "widths": 0.62}
-        ax.boxplot([values], **place, showmeans=True, showfliers=False, **styles)
-    width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(names))
-    letters = max(style.letters_in(width_per_run, style.LETTER_WIDTH), 6)
-    wrapped_names = [textwrap.fill(name, letters) for name in names]
-    ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
-    ax.grid(axis="x", visible=False)
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
