@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from threading import Lock
 from typing import Any, Unpack
 
 import numpy as np
@@ -37,11 +38,14 @@ from bsdsbench.runs.keywords import Plan, StreamingOptions, plan_call
 from bsdsbench.runs.sanity import LOOKS
 from bsdsbench.scores.counts import ImageRecord
 
+# One global lock, so that evaluators can be pickled. It is never held for long.
+LOCK = Lock()
+
 
 class StreamingEvaluator:
     """Count images one by one or in batches, and compute scores at any time.
 
-    An evaluator can be pickled.
+    An evaluator can be pickled, and it is thread-safe.
 
     Parameters
     ----------
@@ -123,15 +127,17 @@ class StreamingEvaluator:
             `empty_gt` says; with on_error="skip", the error becomes a warning.
         """
         records = image_records(pred, gts, image_id, groups, self._plan, len(self._records))
-        added: dict[str, ImageRecord] = {}
-        for record in records:
-            name = record.image_id
-            if image_id is None:  # number the images again without those that were left out
-                name = numbered_id(len(self._records) + len(added))
-            if name in self._records or name in added:
-                raise DataError(f"{name}: this image is already there, expected each once")
-            added[name] = replace(record, image_id=name)
-        self._records.update(added)
+        with LOCK:
+            added: dict[str, ImageRecord] = {}
+            for record in records:
+                name = record.image_id
+                # Number the image again, because another thread may have added images meanwhile
+                if image_id is None:
+                    name = numbered_id(len(self._records) + len(added))
+                if name in self._records or name in added:
+                    raise DataError(f"{name}: this image is already there, expected each once")
+                added[name] = replace(record, image_id=name)
+            self._records.update(added)
 
     def compute(self) -> Evaluation:
         """Return the evaluation of all images added so far. The evaluator is not reset.
@@ -170,9 +176,10 @@ class StreamingEvaluator:
         compared = attrgetter("protocol", "metrics", "errors", "pred_kind")
         if compared(self._plan) != compared(other._plan):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
-        if shared := sorted(self._records.keys() & other._records.keys()):
-            raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
-        self._records.update(other._records)
+        with LOCK:
+            if shared := sorted(self._records.keys() & other._records.keys()):
+                raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
+            self._records.update(other._records)
         return self
 
     def reset(self) -> None:

@@ -2,7 +2,9 @@
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs import streaming
 from bsdsbench.runs.arrays import named_id
+from bsdsbench.runs.engine import count
 from tests.helpers.runs import refused
 
 
@@ -159,11 +163,19 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
         a.merge(bb.StreamingEvaluator(Protocol(thresholds=5)))
 
 
-def test_images_are_numbered_without_those_that_are_left_out():
-    ev = bb.StreamingEvaluator(Protocol(thresholds=2, empty_gt="skip"))
-    for _ in range(2):
-        ev.update([np.eye(9)] * 2, [[np.zeros((9, 9), bool)], [np.eye(9)]])
-    assert ev.compute().image_ids == ["image000000", "image000001"]
+def test_threads_number_the_images_they_add_at_once(monkeypatch):
+    both = Barrier(2, timeout=120)
+
+    def at_once(*given, **keywords):
+        both.wait()  # both updates have their provisional numbers
+        return count(*given, **keywords)
+
+    monkeypatch.setattr(streaming, "count", at_once)
+    ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(ev.update, [np.eye(9)] * 2, [[np.eye(9)]] * 2) for _ in "ab"]:
+            done.result()
+    assert ev.compute().image_ids == [f"image{k:06d}" for k in range(4)]
 
 
 class Tensor:
