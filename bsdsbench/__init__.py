@@ -40,13 +40,8 @@ if TYPE_CHECKING:
     from bsdsbench.loaders.labels import seg2bdry as seg2bdry
     from bsdsbench.loaders.readers import load_ground_truth as load_ground_truth
     from bsdsbench.loaders.readers import load_prediction as load_prediction
-    from bsdsbench.metrics import boundary as boundary
     from bsdsbench.metrics import contour as contour
-    from bsdsbench.metrics import crispness as crispness
     from bsdsbench.metrics import saliency as saliency
-    from bsdsbench.metrics import segmentation as segmentation
-    from bsdsbench.metrics import semantic as semantic
-    from bsdsbench.metrics import superpixel as superpixels  # noqa: F401
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
     from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
@@ -121,10 +116,9 @@ _PACKAGES = {
     "runs.streaming": "StreamingEvaluator",
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names.split()}
-_METRICS = "boundary contour crispness saliency segmentation semantic"
-_MODULES = {name: f"metrics.{name}" for name in _METRICS.split()}
+_MODULES = {name: f"metrics.{name}" for name in ("contour", "saliency")}
 _MODULES |= {name: name for name in ("curves", "integrations", "kernels", "plotting", "report")}
-_MODULES |= {"explain": "diagnosis.explain", "superpixels": "metrics.superpixel"}
+_MODULES["explain"] = "diagnosis.explain"
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 if not TYPE_CHECKING:  # it would give every name the type Any

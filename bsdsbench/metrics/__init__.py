@@ -11,7 +11,6 @@ from bsdsbench.lazy import lazy_getattr
 if TYPE_CHECKING:
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
-    from bsdsbench.metrics.crispness import image_crispness as image_crispness
     from bsdsbench.metrics.depth import dbe_parts as dbe_parts
     from bsdsbench.metrics.depth import log_steps as log_steps
     from bsdsbench.metrics.instances_metric import instance_counts as instance_counts
@@ -22,17 +21,15 @@ if TYPE_CHECKING:
     from bsdsbench.metrics.segmentation import segmentation_counts as segmentation_counts
     from bsdsbench.metrics.structures import betti_numbers as betti_numbers
     from bsdsbench.metrics.superpixel import explained_variation as explained_variation
-    from bsdsbench.metrics.superpixel import recall_radius as recall_radius
 
 _NAMES = {
     "base": ("Column", "Metric"),
-    "crispness": ("image_crispness",),
     "depth": ("dbe_parts", "log_steps"),
     "instances_metric": ("instance_counts",),
     "saliency": ("e_measure", "s_measure", "weighted_f"),
     "segmentation": ("class_scores", "segmentation_counts"),
     "structures": ("betti_numbers",),
-    "superpixel": ("explained_variation", "recall_radius"),
+    "superpixel": ("explained_variation",),
 }
 # Imported on first use, so that metric names can be listed without importing numpy
 _places = {name: f"metrics.{module}" for module, names in _NAMES.items() for name in names}

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, one_map
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, VoidOptions
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol
@@ -98,29 +98,3 @@ def _crispness_sums(soft: Map) -> F8:
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])
-
-
-def image_crispness(soft: Map) -> float:
-    """Compute the crispness of a soft map: the share of its sum that NMS keeps.
-
-    Parameters
-    ----------
-    soft : array
-        (H, W) uint8, uint16 or float, with bright edges on a dark background.
-
-    Returns
-    -------
-    float
-        sum(NMS map) / sum(raw map): about 1 for lines one pixel wide, but less for lines that reach
-        the border, where NMS fades the map out. NaN if the map is 0 everywhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> thin, thick = np.zeros((2, 30, 40), np.float32)
-    >>> thin[:, 20], thick[:, 18:23] = 1, [0.6, 0.8, 1, 0.8, 0.6]
-    >>> round(image_crispness(thin), 2), round(image_crispness(thick), 2)
-    (0.8, 0.21)
-    """
-    checked = check_soft_map(one_map(soft, "soft map"), "soft map")
-    return float(defined_ratio(*_crispness_sums(checked)))

@@ -51,9 +51,10 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       if each superpixel gets the label of the region it overlaps most.
     - "recall": boundary recall (Ren and Malik, ICCV 2003, as computed by Stutz, Hermans and Leibe,
       CVIU 2018), in [0, 1], 1 is best: the fraction of annotated boundary pixels that have a
-      superpixel boundary pixel in the square window of half width recall_radius(shape); 0 if there
-      is no annotated boundary. Pixels on both sides of a border are boundary pixels, and matching
-      is not one to one. With one-sided boundaries (`bsdsbench.seg2bdry`), it is up to 0.07 lower.
+      superpixel boundary pixel in the square window of half width 0.0025 of the diagonal; 0 if
+      there is no annotated boundary. Pixels on both sides of a border are boundary pixels, and
+      matching is not one to one. With the one-sided boundaries of `bsdsbench.seg2bdry`, it is up to
+      0.07 lower.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     covered = np.bincount(region, superpixel_area, region_area.size)  # of each region, sum of a_i
     largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # of each superpixel
     predicted, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
-    radius = recall_radius(predicted.shape)
+    radius = _recall_radius(predicted.shape)
     # The window has 2 R + 1 rows; within_reach takes the half width of each, here R for a square
     half_widths = np.full(2 * radius + 1, radius, np.int32)
     is_near = within_reach(predicted, half_widths)  # pixels with a predicted boundary in the window
@@ -113,21 +114,11 @@ def _draw_borders(labels: Map) -> Bool:
     return borders
 
 
-def recall_radius(shape: tuple[int, ...]) -> int:
+def _recall_radius(shape: tuple[int, ...]) -> int:
     """Return the radius of boundary recall in pixels: 0.0025 of the image diagonal, rounded.
 
     As in Stutz's code, 0.0025 is a 32-bit float, which is slightly smaller: for a diagonal of 600,
-    the radius is 1, not 2.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The (rows, columns) of the image.
-
-    Returns
-    -------
-    int
-        Half width of the square window in which a boundary pixel is searched.
+    the radius is 1, not 2. It is half the width of a square window.
     """
     share = float(np.float32(0.0025))
     diagonal = math.sqrt(sum(n * n for n in shape))

@@ -13,7 +13,6 @@ MASK = np.indices((10, 12))[1] > 5
 MEASURES = {
     "s_measure": bb.saliency.s_measure,
     "weighted_f": bb.saliency.weighted_f,
-    "crispness": lambda soft, _: bb.crispness.image_crispness(soft),
 }
 
 

@@ -46,7 +46,7 @@ def test_boundary_recall_radius_of_every_size():
     """round(0.0025f * diagonal) by exact fractions: 0.0025f is 10737418 / 2^32."""
     for h in range(1, 900, 7):
         for w in (h, 120, 160, 321, 480, 481, 640, 800, 1024):
-            r = sp.recall_radius((h, w))
+            r = sp._recall_radius((h, w))
             below, above = (2 * r - 1) * 2**31, (2 * r + 1) * 2**31
             square = 10737418**2 * (h * h + w * w)
             assert max(below, 0) ** 2 <= square < above**2
