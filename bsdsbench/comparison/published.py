@@ -172,18 +172,15 @@ def find_published(
     """
     known = published_results()
     chosen: list[PublishedResult] = []
-    problems = []
     for key in (text.strip().lower() for text in keys):
         if key in known:
             chosen.append(replace(known[key], shown_as=labels.get(key, "")))
         else:
             similar = get_close_matches(key, known, n=5, cutoff=0.5) or list(known)[:10]
-            problems.append(
+            raise DataError(
                 f"published result {key!r}: unknown key, expected one such as {', '.join(similar)} "
                 "(all keys: `bsdsbench report --published list`)"
             )
-    if problems:
-        raise DataError(problems=problems)
     return chosen
 
 

@@ -40,7 +40,7 @@ def as_runs(
     Raises
     ------
     DataError
-        If any run cannot be loaded (all are listed), or if the number of names is wrong.
+        If a run cannot be loaded, or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names: list[str | None] = [None] * len(given)
@@ -53,23 +53,16 @@ def as_runs(
         names_and_runs = f"{counted(len(new_names), 'name')} for {counted(len(given), 'run')}"
         raise DataError(f"{names_and_runs}, expected one name per run")
     loaded: list[Evaluation] = []
-    errors: list[DataError] = []
     places: dict[int, str] = {}  # index of a loaded run -> its URL or absolute path
     for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
-        try:
-            if isinstance(run, str | Path):
-                places[k] = str(run) if is_address(run) else os.path.abspath(run)
-                run = Evaluation.load(run)
-            elif not isinstance(run, Evaluation):
-                # The result of `run`, for example, holds the Evaluation as an attribute
-                fix = "its attribute evaluation" if hasattr(run, "evaluation") else ()
-                has = f"runs: {kind_of_value(run)}, expected runs or their folders"
-                raise DataError(has, fix=fix)
-            loaded.append(replace(run, name=name) if name else run)
-        except DataError as error:
-            errors.append(error)
-    if errors:
-        raise DataError.collect(errors)
+        if isinstance(run, str | Path):
+            places[k] = str(run) if is_address(run) else os.path.abspath(run)
+            run = Evaluation.load(run)
+        elif not isinstance(run, Evaluation):
+            # The result of `run`, for example, holds the Evaluation as an attribute
+            fix = "its attribute evaluation" if hasattr(run, "evaluation") else ()
+            raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders", fix=fix)
+        loaded.append(replace(run, name=name) if name else run)
     # Append the differing part of the paths to equal names of loaded runs: runs "hed" in out/a and
     # out/b become "hed (a)" and "hed (b)". Beside a run of a URL, it is the whole URL or path
     loaded_names = [run.name for run in loaded]

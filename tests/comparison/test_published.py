@@ -49,13 +49,10 @@ def test_the_zero_row_of_the_same_counts():
     assert with_row.boundary["ap"] - without.boundary["ap"] == pytest.approx(0.0237)
 
 
-def test_rows_are_chosen_by_key_and_all_unknown_ones_are_named():
+def test_rows_are_chosen_by_key_and_an_unknown_one_is_named():
     assert [r.key for r in find_published(["HED", " rcf "])] == ["hed", "rcf"]
-    with pytest.raises(DataError) as caught:
-        find_published(["hedd", "x"])
-    one, two = map(str, caught.value.problems)
-    assert "result 'hedd': unknown key, expected one such as hed" in one
-    assert "result 'x'" in two
+    with pytest.raises(DataError, match="result 'hedd': unknown key, expected one such as hed"):
+        find_published(["hed", "hedd"])
 
 
 def test_every_row_names_its_paper_year_and_edition():
