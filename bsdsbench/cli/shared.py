@@ -528,8 +528,6 @@ def show_tables(
 ) -> None:
     """Print tables, or write them to the file `out`, in a format of `forms.TABLE_FORMATS`.
 
-    In plain text on standard output, minor tables (`Table.aside`) are only listed by title.
-
     left_out: run name -> the images that the run left out, with reasons. In CSV, which has no
         notes, they are added as a last column to the tables of runs.
     """
@@ -544,13 +542,4 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        shown: list[Table] = []
-        titles = list[str]()  # of the others
-        for table in tables:
-            if table.aside:
-                titles.append(table.title)
-            else:
-                shown.append(table)
-        print_tables(shown, sys.stdout)
-        if titles:
-            print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")
+        print_tables(tables, sys.stdout)

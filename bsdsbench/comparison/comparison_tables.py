@@ -189,7 +189,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         rows.append([*(part if label is PART else run for label in labels), *cells.values()])
         row_notes.append(undefined_notes(definitions, values))
     notes: list[str | Note] = []
-    if len(compared.names) > 1:  # else there are no letters
+    if any(cell.mark for cell in cell_of.values()):  # a run without a p-value has no letter
         tests = " over the pairs and parts of each score" if metric else ""  # corrected together
         letters_note = "Runs that share a letter do not differ significantly"
         notes.append(f"{letters_note} (Holm{tests}, {1 - compared.level:.2g}).")
@@ -206,7 +206,6 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         n_labels=len(labels),
         ranked_within=PART.key if metric else "",  # each part has its own best run
         sentence=latex_caption,
-        aside=compared.has_several_runs,  # after the table of means
     )
 
 
