@@ -179,11 +179,7 @@ class Look:
         # In a ucm2 (2 H + 1, 2 W + 1), pixels are at odd rows and columns, and boundaries between
         # them. As in the BSDS benchmark, a pixel gets the boundary value below and right of it
         values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
-        # Most maps are much darker than the limit of 0.5 below, so that some rows show it, which
-        # saves averaging all pixels. Their mean may differ from the map's, hence half the limit
-        if self._mean(sample_lines(values)) < 0.25:
-            is_dark = False
-        elif "mask" in self.gt.parts:  # the ground around the object must be bright to be DARK
+        if "mask" in self.gt.parts:  # the ground around the object must be bright to be DARK
             is_dark = self.is_dark_on_mask(least=0.5)
         elif self._mean(values) < 0.5:  # boundaries cover a small part of an image
             is_dark = False
@@ -262,12 +258,6 @@ def _outlines(labels: Map) -> Bool:
         outlines[pixel] |= differs
         outlines[neighbour] |= differs
     return outlines
-
-
-def sample_lines(values: Map) -> Map:
-    """Return about 16 evenly spaced rows of an (H, W) map, or columns if these are contiguous."""
-    lines = values.T if values.strides[0] < values.strides[1] else values
-    return lines[:: 1 + len(lines) // 16]
 
 
 def _block_means(values: F8 | Bool) -> F8:

@@ -38,7 +38,6 @@ from bsdsbench.runs.fit import (
     Thumbnails,
     find_swaps,
     is_suppressed,
-    sample_lines,
     thickness,
 )
 from bsdsbench.runs.keywords import Plan
@@ -277,10 +276,9 @@ def _shows_something(gt: GroundTruth, void: Sequence[float]) -> bool:
         for values in part if isinstance(part, tuple) else (part,):
             if not isinstance(values, np.ndarray):  # Lines
                 return True
-            for lines in (values[::16], values):  # most maps show something in a few rows
-                counted = lines[~np.isin(lines, void)] if void else lines
-                if counted.size and (counted != counted.flat[0]).any():
-                    return True
+            counted = values[~np.isin(values, void)] if void else values
+            if counted.size and (counted != counted.flat[0]).any():
+                return True
     return False
 
 
@@ -354,10 +352,10 @@ def _find_mistaken_files(
         maps = predicted if isinstance(predicted, tuple) else (predicted,)
         first_maps = first_maps or maps
         first_value = maps[0].flat[0]
-        n_same += len(maps) == len(first_maps) and all(map(_are_equal, maps, first_maps))
+        n_same += len(maps) == len(first_maps) and all(map(np.array_equal, maps, first_maps))
         is_constant = True
         for a in maps:
-            is_constant = is_constant and _are_equal(a, np.broadcast_to(first_value, a.shape))
+            is_constant = is_constant and bool((a == first_value).all())
         is_empty = is_constant and not first_value
         are_all_empty &= is_empty
         if is_constant and not (is_soft and is_empty):
@@ -377,11 +375,6 @@ def _find_mistaken_files(
         return [warning_of_maps("are the same map", ids, len(looks), "save one each, if not meant")]
     thumbnails = filter(None, map(attrgetter("areas"), looks))  # None without a mask or labels
     return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
-
-
-def _are_equal(a: Map, b: Map) -> bool:
-    """Return True if two maps are equal. Every 16th row comes first, as most differ there."""
-    return np.array_equal(a[::16], b[::16]) and np.array_equal(a, b)
 
 
 def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
@@ -451,12 +444,8 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
         max_faint, white = _MAX_FAINT[soft.dtype.itemsize], np.iinfo(soft.dtype).max
     # 5e-324, the smallest positive float, is reached by all values except 0
     smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 5e-324
-    # Test a sample of rows first, and the whole map only if the sample looks faint
-    for lines in (sample_lines(soft), soft):
-        largest = lines.max(initial=0)
-        if largest > max_faint and float(largest) / white >= smallest_threshold:  # not faint
-            return False
-    return True
+    largest = soft.max(initial=0)
+    return bool(largest <= max_faint or float(largest) / white < smallest_threshold)
 
 
 def evidence_of(
