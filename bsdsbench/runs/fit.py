@@ -48,6 +48,7 @@ FLIPS = (
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 _MUCH_DARKER = 1.3
 _DARKER_BY = 0.05  # a map seems inverted if its mean on the object is lower by more than this
+_N_ERRORS = 3  # and by more than so many standard errors, as those of noise by chance are not
 
 
 @dataclass(eq=False)
@@ -105,8 +106,8 @@ class Look:
         much darker in two cases:
 
         - inverted map: its mean exceeds 0.5, and 1 - on is more than 1.3 times 1 - off
-        - map of distances to the boundaries: its mean exceeds 0.1, on is less than half of off, and
-          most blocks off are brighter than on, unlike those around lines that miss annotated ones
+        - map of distances to the boundaries: its mean exceeds 0.1, and on is less than half of off.
+          The limit of 0.1 excludes thin lines, which may lie off as they just miss annotated ones
         """
         brightness = _block_means(self.soft)
         is_marked = _block_means(self.truth) > 0
@@ -114,8 +115,10 @@ class Look:
             return False
         ground, mean = brightness[~is_marked], self.soft.mean()
         on, off = brightness[is_marked].mean(), ground.mean()
+        if off - on <= _N_ERRORS * ground.std() / math.sqrt(np.count_nonzero(is_marked)):
+            return False  # by chance
         is_inverted = mean > 0.5 and 1 - on > _MUCH_DARKER * (1 - off)
-        has_distances = mean > 0.1 and on < off / 2 and np.median(ground) > on
+        has_distances = mean > 0.1 and on < off / 2
         return bool(is_inverted or has_distances)
 
     def is_truth_inverted(self) -> bool:
@@ -146,9 +149,9 @@ class Look:
         """Return True if a soft map or mask is darker on the ground-truth mask than beside it.
 
         It is then probably inverted. Its mean on the mask must be lower than that beside it by more
-        than _DARKER_BY, and the mean beside it must exceed `least`. For a binary map, it must
-        exceed 0.5. The result is False for other predictions, such as label maps, and if the sizes
-        differ. Void pixels are ignored.
+        than _DARKER_BY and _N_ERRORS standard errors, and the latter must exceed `least`. If it is
+        below 0.5, most pixels beside it must be brighter. The result is False for other
+        predictions, such as label maps, and if the sizes differ. Void pixels are ignored.
         """
         values, mask = self.pred.parts[self.pred.kind], self.gt.mask
         is_mask = self.pred.kind == "classes" and values.max(initial=0) <= 1
@@ -162,7 +165,10 @@ class Look:
         if on_object + _DARKER_BY >= beside or beside <= least:
             return False
         # What misses the object lies on a ground that is as dark, unlike that of an inverted map
-        return beside > 0.5 or self._mean(np.median(values[background])) > on_object
+        ground = values[background]
+        is_ground_bright = beside > 0.5 or self._mean(np.median(ground)) > on_object
+        error = ground.std() / self.white / math.sqrt(np.count_nonzero(mask))
+        return is_ground_bright and bool(beside - on_object > _N_ERRORS * error)
 
     def polarity(self) -> Values:
         """Return DARK if a map or mask is probably inverted, LIGHT if not, NOTHING if unknown.
