@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import partition
-from bsdsbench.results.score_names import select
-from bsdsbench.results.score_tables import metric_with_errors, table_footer
+from bsdsbench.results.image_tables import values_by_score
+from bsdsbench.results.score_names import chosen_scores, parse_score
+from bsdsbench.results.score_tables import metric_with_errors, table_column, table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Estimate, Field, Table
 
@@ -77,36 +78,27 @@ _Columns = dict[Field, Mapping[str, Any]]
 
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
-) -> dict[Field, dict[str, float | None]]:
-    """Return per-image scores of a run: {column: {image id: score, or None if undefined}}.
+) -> dict[Field, dict[str, float]]:
+    """Return per-image scores of a run: {column: {image id: score, NaN if undefined}}.
 
     `columns` lists scores by key or heading, or "all". "tumour.dice" is the score of one class,
     whose name then begins the heading. Default: the metric's first score and, if it has one, its
     score at the ODS threshold (the key AT_ODS).
     """
-    table = run.per_image(metric)  # a row per image, and further rows for its classes, if any
-    keys = [column.key for column in registry.get(metric).image_columns]
-    chosen = columns or [key for key in keys if key in (keys[0], AT_ODS)]
-    tables = [table]
-    if "all" not in chosen:
-        # For each score a table of its column, for "tumour.dice" with the rows of this class only
-        tables = [of_score for name in chosen for of_score in select([table], [name])]
-    values: dict[Field, dict[str, float | None]] = {}
-    for table_of_score in tables:
-        cells = table_of_score.plain()  # key of a column -> its unformatted cell in every row
-        # The column "part", if there are classes, names the class of a row; None: the whole image
-        classes = {*cells.get("part", [None])}
-        only_class = classes.pop() if len(classes) == 1 else None
-        prefix = f"{only_class}: " if only_class else ""
-        for field in table_of_score.columns:
-            headed = replace(field, heading=prefix + field.heading)  # such as "tumour: Dice"
-            is_text = not field.format  # such as the image id: only numbers have a format
-            if is_text or headed in values:  # in `values`: a score that is listed twice
-                continue
-            value_of_image = values[headed] = dict[str, float | None]()
-            for image_id, value in zip(cells["image"], cells[field.key], strict=True):
-                # Of an image's rows, the first has its overall score, which is kept; classes follow
-                value_of_image.setdefault(image_id, value)
+    of_images = {column.key: column for column in registry.get(metric).image_columns}
+    known = values_by_score(run, metric)  # METRIC.SCORE or METRIC.CLASS.SCORE -> value per image
+    names = [f"{metric}.{key}" for key in (next(iter(of_images)), AT_ODS)]
+    if columns:  # of a score of all classes and of each class, that of all comes first
+        names = list(known) if "all" in columns else []
+        names += [chosen_scores([word], list(known))[0] for word in columns if word != "all"]
+    values = {}
+    for name in (name for name in names if name in known):
+        _, part, column = parse_score(name)
+        # The ODS of an image is its best F, and is called so among the columns of images
+        field = table_column(of_images.get(column.key, column), column.digits)
+        heading = f"{part}: {field.heading}" if part else field.heading  # such as "tumour: Dice"
+        headed = replace(field, heading=heading)
+        values[headed] = dict(zip(run.image_ids, known[name], strict=True))
     return values
 
 
@@ -128,7 +120,7 @@ def _scores_of_methods(
     spread : what follows a mean: standard deviation, standard error, or the range of the runs
     """
     shown_metric = shared_metric(runs, metric)
-    # For each run: column of a score -> image id -> score, or None if it is undefined
+    # For each run: column of a score -> image id -> score
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     remaining = iter(values_of_runs)  # from which each method takes those of its runs
@@ -137,9 +129,8 @@ def _scores_of_methods(
         values_of_method = list(islice(remaining, method.n_runs))
         cells: dict[Field, dict[str, Estimate]] = {field: {} for field in fields}
         for field, image_id in product(fields, runs[0].image_ids):
-            numbers = [values[field].get(image_id) for values in values_of_method]
-            of_runs = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
-            cells[field][image_id] = of_runs.cell(spread)  # mean with its spread
+            numbers = tuple(values[field][image_id] for values in values_of_method)
+            cells[field][image_id] = ScoresOfRuns(numbers).cell(spread)  # mean with its spread
         scores.append(cells)
     return scores
 
