@@ -170,7 +170,7 @@ def _read_groups(groups: Any) -> _GroupTable:
         header, *columns_of_file = _read_csv(groups)
         return _split_off_ids(show(groups), header, columns_of_file)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
-        if not {*ID_COLUMNS} & {*groups.columns}:  # no column named image, image_id or id
+        if not {*ID_COLUMNS} & {str(name).lower() for name in groups.columns}:  # no column named image, image_id or id
             if getattr(groups.index, "nlevels", 1) > 1:
                 fault = "a data frame with an index of several levels, expected ids"
                 raise DataError(f"groups: {fault}")
@@ -201,12 +201,13 @@ def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
     by_name = dict(zip(names, columns, strict=True))
-    id_column = next((name for name in ID_COLUMNS if name in by_name), None)
-    if id_column is None:
+    id_columns = [name for name in names if name.lower() in ID_COLUMNS]
+    if not id_columns:
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
         raise DataError(f"{source}: columns {listed(names)}, {expected}")
     if len({len(values) for values in columns}) > 1:
         raise DataError(f"{source}: columns of different lengths, expected one value per image")
+    id_column = min(id_columns, key=lambda name: ID_COLUMNS.index(name.lower()))
     ids = list(map(str, by_name.pop(id_column)))
     return _GroupTable(source, ids, by_name)
 
@@ -244,11 +245,10 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         while rows and not any(cells[-1] for cells in rows):  # separators at the ends of lines
             rows = [cells[:-1] for cells in rows]
         header = rows[0] if rows else []
-        header[:] = [name.lower() if name.lower() in ID_COLUMNS else name for name in header]
         if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
-    if not {*ID_COLUMNS} & {*header}:  # the first column has the ids, whatever its name
+    if not {*ID_COLUMNS} & {*map(str.lower, header)}:  # the first column has the ids, whatever its name
         header[0] = ID_COLUMNS[0]
     elif not header[0]:  # the numbers of rows, as pandas writes them
         rows = [cells[1:] for cells in rows]

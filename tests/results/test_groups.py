@@ -58,7 +58,7 @@ def test_mappings_and_data_frames_are_the_same_table():
     assert group_rows(IDS, dict(zip(IDS, "aab", strict=True)))["s2_01"] == {"group": "b"}
     pd = pytest.importorskip("pandas")
     assert group_rows(IDS, pd.DataFrame(lists, index=IDS)) == ROWS
-    assert group_rows(IDS, pd.DataFrame({"id": IDS, **lists})) == ROWS
+    assert group_rows(IDS, pd.DataFrame({"ID": IDS, **lists})) == ROWS
     nullable = pd.DataFrame({"id": IDS, **lists}).astype({"size": "Float64"})
     assert group_rows(IDS, nullable) == ROWS
     twice = pd.DataFrame([[1, 2]] * 3, columns=["a", "a"], index=IDS)
