@@ -170,7 +170,7 @@ def _read_groups(groups: Any) -> _GroupTable:
         header, *columns_of_file = _read_csv(groups)
         return _split_off_ids(show(groups), header, columns_of_file)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
-        if not {*ID_COLUMNS} & {str(name).lower() for name in groups.columns}:  # no column named image, image_id or id
+        if not {*ID_COLUMNS} & {str(name).lower() for name in groups.columns}:
             if getattr(groups.index, "nlevels", 1) > 1:
                 fault = "a data frame with an index of several levels, expected ids"
                 raise DataError(f"groups: {fault}")
@@ -248,7 +248,7 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
             raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
-    if not {*ID_COLUMNS} & {*map(str.lower, header)}:  # the first column has the ids, whatever its name
+    if not {*ID_COLUMNS} & {*map(str.lower, header)}:  # then those of the first column
         header[0] = ID_COLUMNS[0]
     elif not header[0]:  # the numbers of rows, as pandas writes them
         rows = [cells[1:] for cells in rows]
