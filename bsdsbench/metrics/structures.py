@@ -149,12 +149,7 @@ def _foregrounds(
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
-    if soft.dtype.kind == "u":  # compare with the smallest integer of the foreground: faster
-        levels = unit(np.arange(np.iinfo(soft.dtype).max + 1, dtype=soft.dtype))
-        mask = soft >= int(np.searchsorted(levels, threshold))
-    else:
-        mask = unit(soft) >= threshold
-    return MapPair(mask, without_void(gt.mask, valid))
+    return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:

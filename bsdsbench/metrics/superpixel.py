@@ -226,11 +226,9 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
     """Return the superpixel of each pixel of a label map (H, W).
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
-    each label is one. In the latter case, DataError is raised if the labels were probably truncated
-    to 8 bits, so that several superpixels have the same label. That is assumed if all 8-bit numbers
-    but at most one are in use, and there are more 8-connected components than labels. If the user
-    has set `components` to 0, which says that a label may have several pieces, there must be over
-    _REUSED (1.5) times as many components as labels.
+    each label is one. Unless the user has set `components` to 0, DataError is raised if the labels
+    were probably truncated to 8 bits, so that several superpixels have the same label: all 8-bit
+    numbers but at most one are in use, and there are more 8-connected components than labels.
     """
     label_map = as_label_map(labels, PRED_SIDE)
     if opt.components:
@@ -238,19 +236,18 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
     n_labels = np.unique(label_map).size
     # 0 .. 255 or, if superpixels are numbered from 1, 1 .. 255
     has_all_bytes = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
-    if not has_all_bytes:
+    if not has_all_bytes or opt.components == 0:
         return label_map
     n_pieces = int(number_pieces(label_map, 8).max())
-    most_pieces = n_labels if opt.components is None else _REUSED * n_labels
-    if n_pieces <= most_pieces:
+    if n_pieces <= n_labels:
         return label_map
-    fix = [Setting("superpixel.components", 8, "takes each piece as one")]
-    if n_pieces <= _REUSED * n_labels:  # with `components` 0, this map would be accepted
-        fix.append(Setting("superpixel.components", 0, "takes each label as one"))
     raise DataError(
         f"{PRED_SIDE}: {n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 "
         "bits have numbers?), expected each superpixel in one piece: save 16 or 32 bits",
-        fix=fix,
+        fix=(
+            Setting("superpixel.components", 8, "takes each piece as one"),
+            Setting("superpixel.components", 0, "takes each label as one"),
+        ),
     )
 
 
