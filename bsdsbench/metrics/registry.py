@@ -7,7 +7,6 @@ Importing this module does not import numpy, so that the command line can list m
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -148,9 +147,6 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     for name in asked:
         # Built-in names need no look at `names`, which reads the metadata of installed packages
         if not isinstance(name, str) or name not in BUILT_IN:
-            if scored := _metrics_with(name):  # "iou" is no slip of "aiu"
-                has = f"metrics {name!r}: a score of {listed(scored)}"
-                raise DataError(f"{has}, expected the name of a metric")
             given_word(name, "metrics", names())  # raises DataError if it is not one of them
     return sort_names(asked)
 
@@ -173,14 +169,6 @@ def refuse_preset_of_others(name: str) -> None:
     if meant:
         has = f"metrics: none given, and protocol {preset} is for {listed(meant)}"
         raise DataError(has, fix=Setting("metrics", meant[0]))
-
-
-def _metrics_with(score: object) -> list[str]:
-    """Return the names of the built-in metrics with this score, as contour has "iou" or "hd95"."""
-    if not isinstance(score, str) or score in names():
-        return []
-    is_score = re.compile(rf"{re.escape(score)}(_mean|\W.*)?", re.IGNORECASE).fullmatch
-    return [m for m in BUILT_IN if any(c.score and is_score(c.key) for c in get(m).columns)]
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
