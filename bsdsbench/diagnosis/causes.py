@@ -67,12 +67,13 @@ class OtherScores(NamedTuple):
     scores: dict[str, float]  # the scores that this changes, such as "ods" or the key of a target
 
 
-def iterate_rules(run: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Yield ODS and AP by every rule that programs use.
+def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
+    """Yield ODS and AP by every rule that programs use, and the means over images.
 
     Each item has one score, such as OtherScores("AP rule seism", "SEISM ...", {"ap": 0.74}).
 
     run : the curve of the run, with T points
+    images : the curves of the N images, as arrays (N, T)
     whole : `run`, with an additional point at threshold 0 if that is known, for the rules of AP
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
@@ -82,6 +83,9 @@ def iterate_rules(run: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
     rules = [  # (score, description of the rule, programs that use it, value)
         ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
         ("ods", "ODS interpolated between thresholds", bsds, best(run, "interpolated").f),
+        ("ods", "ODS as mean of the images' F", HOME_MADE, float(images.f.mean(axis=0).max())),
+        ("ois", "OIS as mean of the images' best F", HOME_MADE, float(images.f.max(axis=1).mean())),
+        ("ap", "AP as mean of the images' AP", HOME_MADE, float(area(images).mean())),
         ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
         ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
     ]

@@ -385,7 +385,7 @@ class Search:
 
         A trial is a possible reason why the run's scores differ from the published ones, which are
         its targets (`self.targets`: name of a score, such as "ods" -> published number). Here the
-        reason is another rule for ODS or AP, or another column of the metric, such as
+        reason is another rule for ODS, OIS or AP, or another column of the metric, such as
         "ece_mean" for "ece". A way that changes no score with a target is left out. The trial is of
         the kind "reading", or under a setting "setting", and then has two causes.
 
@@ -418,7 +418,7 @@ class Search:
     def _apply_other_rules(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
     ) -> Iterator[OtherScores]:
-        """Yield ODS and AP by every rule that programs use, such as an interpolated ODS.
+        """Yield ODS, OIS and AP by other rules, such as an interpolated ODS.
 
         A rule is a way to compute such a score from the precision-recall curve. Nothing is yielded
         if the metric has no curve.
@@ -431,9 +431,9 @@ class Search:
         if not registry.with_curve([self.metric.name], protocol):
             return
         stack = self.metric.stack(counts)  # name of a count -> its values for all images
-        # Weights (samples, images) of one sample, which has each image once, and so one curve
-        once = np.ones((1, len(counts)), np.int64)
-        curves: Any = self.metric.scores(stack, once, protocol, opt)["curve"]
+        # Weights (samples, images): one sample that has each image once, then each image alone
+        weights = np.vstack([np.ones((1, len(counts)), np.int64), np.eye(len(counts), dtype=int)])
+        curves: Any = self.metric.scores(stack, weights, protocol, opt)["curve"]  # (1 + N, T)
         run_curve = curves[0]
         # Some AP rules need the point at threshold 0, where every pixel is predicted. Some metrics
         # can add it from their counts; `whole_curve` leaves the curves of others unchanged
@@ -446,7 +446,7 @@ class Search:
         is_needed = "ap" in self.targets and setting is NO_CHANGE
         if self.sources and is_needed and lacks_point:
             curve_from_0 = causes.add_whole_image(self.sources, protocol, run_curve, stack)
-        yield from causes.iterate_rules(run_curve, curve_from_0)
+        yield from causes.iterate_rules(run_curve, curves[1:], curve_from_0)
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, the nearest to the targets first (best-first search).

@@ -149,12 +149,15 @@ def test_readings_by_hand():
     at = np.array([0.1, 0.9])
     both = PRCurve.of_counts(at, counts.sum(axis=0))
     found = {}
-    for label, _, scores in iterate_rules(both, both):
+    for label, _, scores in iterate_rules(both, PRCurve.of_counts(at, counts), both):
         (found[label],) = scores.values()
 
+    mean_f = (2 * 4 / 6 * 4 / 5 / (4 / 6 + 4 / 5) + 2 * 2 / 6 * 2 / 5 / (2 / 6 + 2 / 5)) / 2
     fall = sum(1 - 0.5 * k / 40 for k in range(1, 41))
     expected = {
         "ODS at a threshold, not interpolated": 2 * 0.5 * 0.6 / (0.5 + 0.6),
+        "ODS as mean of the images' F": mean_f,
+        "OIS as mean of the images' best F": mean_f,
         # recall 0 -> 0.2 at P 1, 0.2 -> 0.6 at P 0.5; trapezoid: .2 to .6, mean P .75
         "AP as a step sum": 0.2 * 1 + 0.4 * 0.5,
         "AP as a trapezoid sum": 0.4 * 0.75,
