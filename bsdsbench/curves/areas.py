@@ -21,6 +21,7 @@ from bsdsbench.curves.samples import (
     Samples,
     above_zero,
     check_columns,
+    printed_step,
     rank,
     read_samples,
     refuse_small_total,
@@ -33,8 +34,6 @@ from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
-# A decrease of FP by at most this fraction of TP + FP is taken for float32 rounding of the points
-_ROUNDING = 1e-6
 
 
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
@@ -103,9 +102,9 @@ def _count_linear_area(precision: F8, recall: F8) -> float:
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
     predicted = tp / p
-    # Where FP decreases only by rounding, it is raised to the largest FP before it
+    # Where FP decreases only by rounding of the points, it is raised to the largest FP before it
     largest_fp_so_far = np.maximum.accumulate(fp)
-    falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
+    falls_by_rounding = largest_fp_so_far - fp <= printed_step(p, tp) * (predicted + 1) / p
     return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), positives=1)
 
 

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_array, given_word, kind_of_value
 from bsdsbench.curves.samples import (
-    RATE_SLACK,
     above_zero,
     check_columns,
     counts_from_rates,
+    printed_step,
     refuse_small_total,
     without_undefined_ends,
 )
@@ -100,9 +100,10 @@ def pr_to_roc(
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
+        slack = printed_step(p, r) * n_positive * (r / p + 1) / p / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
-    is_impossible = ~(has_no_tp | (fpr <= 1 + RATE_SLACK))  # up to rounding; also if FPR is inf
+    is_impossible = ~(has_no_tp | ((p > 0) & (fpr <= 1 + slack)))  # up to rounding
     if is_impossible.any():
         k = int(is_impossible.argmax())
         raise DataError(

@@ -15,7 +15,7 @@ from bsdsbench.text import counted
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
 EXACT = 2**53  # larger integers are not all distinct in float64, which could change the ranking
-RATE_SLACK = 1e-9  # a rate beyond 0..1 by at most this is attributed to rounding
+RATE_SLACK = 1e-6  # a rate beyond 0..1 by at most this is attributed to rounding, as of float32
 _COUNT_ROUNDING = 1e-12  # tolerance relative to the total of a class
 
 
@@ -199,6 +199,15 @@ def _check_same_size(**arrays: NDArray[Any]) -> None:
     if len({array.size for array in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
         raise ShapeError(f"{sizes}, expected as many of each")
+
+
+def printed_step(precision: F8, recall: F8) -> float:
+    """Return the step of the digits, from two to six, with which the points seem to be printed."""
+    values = np.concatenate([precision, recall])
+    steps = (
+        10.0**-digits for digits in range(2, 6) if (abs(values - values.round(digits)) < 1e-9).all()
+    )
+    return next(steps, 1e-6)
 
 
 def above_zero(value: float, name: str) -> float:

@@ -56,6 +56,11 @@ def test_each_number_is_the_one_it_is_named_after(tied):
     merged = curves.roc(labels, scores)
     counts = merged.tp, merged.fp, merged.positives
     assert t["Davis-Goadrich, count-linear"] == curves.davis_goadrich_area(*counts)
+    for digits in (2, 3, 4, 6):  # a printed curve
+        printed = [rates.round(digits) for rates in (precision, recall)]
+        assert curves.auc_pr(*printed) == pytest.approx(curves.auc_pr(precision, recall), abs=0.02)
+        fpr = curves.pr_to_roc(*printed, merged.positives, merged.negatives).fpr
+        assert np.nanmax(fpr) <= 1
     assert t["AUCCalculator"] == curves.auccalculator_areas(*counts, merged.negatives)[0]
     assert t["Davis-Goadrich, achievable (ROC hull)"] >= t["Davis-Goadrich, count-linear"]
     assert set(t) == {*expected, *(n for n in t if "Davis" in n or n == "AUCCalculator")}
