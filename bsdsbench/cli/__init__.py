@@ -87,7 +87,10 @@ def main() -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         place = os.fsdecode(error.filename) if error.filename else "standard output"
-        say(visible(f"{place}: cannot be written ({reason}), expected a writable path"))
+        if isinstance(error, FileNotFoundError) and not error.filename:  # raised by os.getcwd
+            say("the current folder was deleted, expected one that exists")
+        else:
+            say(visible(f"{place}: cannot be written ({reason}), expected a writable path"))
     except MemoryError:
         say("not enough memory (fewer --workers need less); finished images in OUT are kept")
     except Exception as error:

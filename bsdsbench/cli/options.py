@@ -119,10 +119,14 @@ def _parse_labels(
 
 def _parse_recipe(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """Return the value of --nms; refuse "", and a folder, which was meant as that of the maps."""
-    if text is not None and (os.path.isdir(text) or not text.strip()):
-        expected = "expected a recipe, such as rcf; without one, --nms stands after the folders"
-        raise click.UsageError(f"--nms {text!r}: {expected}")
-    return text
+    if text is None or (text.strip() and not os.path.isdir(text)):
+        return text
+    from bsdsbench.protocol.nms_recipes import RECIPES
+
+    if text in RECIPES:  # there happens to be a folder of its name, perhaps that of the maps
+        return text
+    expected = "expected a recipe, such as rcf; without one, --nms stands after the folders"
+    raise click.UsageError(f"--nms {text!r}: {expected}")
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:

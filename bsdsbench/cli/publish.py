@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ from bsdsbench.cli.shared import (
     show_tables,
 )
 from bsdsbench.errors import DataError
+from bsdsbench.io import read_bytes
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -249,7 +251,11 @@ class _ShareArguments(opt.Options):
     licence: str = opt.add_option(
         "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
     )
-    citation: str = opt.add_option("How to cite the run.", default="", metavar="TEXT")
+    citation: str = opt.add_option(
+        "How to cite the run: a text, or a file that holds it, such as mine.bib.",
+        default="",
+        metavar="TEXT|FILE",
+    )
 
 
 @command  # its arguments and options are those that _ShareArguments declares
@@ -264,8 +270,11 @@ def share_command(args: _ShareArguments) -> None:
 
     import bsdsbench as bb
 
+    citation = args.citation
+    if citation and Path(citation).is_file():
+        citation = read_bytes(citation, 1 << 16).decode("utf-8", "replace")
     evaluation = bb.Evaluation.load(args.run)
-    data = evaluation.share(args.out, args.licence, args.citation).read_bytes()
+    data = evaluation.share(args.out, args.licence, citation).read_bytes()
     print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
     if not args.licence:

@@ -406,6 +406,13 @@ def _check_pair(
             n_tests=len(tests),
         )
         checks.append(checked)
+    # Tolerances are in units of the score, which cannot fall by more than its value in the
+    # baseline: no drop exceeds 5, where 5% may be meant. The default TOLERANCE of 0.002 is no
+    # mistake of the user, even if the baseline is 0.001
+    wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
+    if unfailing := [score for score in wide if not score_names.lower_is_better(score)]:
+        expected = "expected a smaller one, or a percentage such as 5%"
+        notes.append(f"tolerance: no drop exceeds that of {listed(unfailing, 5)}, {expected}")
     return _Checked(checks, notes)
 
 

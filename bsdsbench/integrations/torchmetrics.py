@@ -156,7 +156,7 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet: call update before compute")
         warn_of_passes(records)  # if the ground truths of numbered images repeat in the same order
         run = Evaluation(self.protocol, name, list(records.values()))
-        run = run.with_groups(self.plan.groups, self.plan.group_by)
+        run = run.with_groups(self.plan.groups, self.plan.group_by, others=None)
         # Both raise DataError for unusable values; the second also warns that most maps seem
         # inverted, for which a single batch (within `forward`) shows too little
         if self._within_forward:

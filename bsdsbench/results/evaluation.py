@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
@@ -137,7 +137,12 @@ class Evaluation(TabularResult):
         reasons |= self.failed
         return dict(sorted(reasons.items()))
 
-    def with_groups(self, groups: object = None, group_by: str | None = None) -> Evaluation:
+    def with_groups(
+        self,
+        groups: object = None,
+        group_by: str | None = None,
+        others: Collection[str] | None = (),
+    ) -> Evaluation:
         """Return a copy of the run with its images assigned to groups, such as scene or patient.
 
         Existing groups are kept. If no groups are given, the run itself is returned.
@@ -145,15 +150,18 @@ class Evaluation(TabularResult):
         Parameters
         ----------
         groups : path, mapping or data frame, optional
-            Table with the groups of each image: a CSV file, a data frame, or {id: group}. It may
-            have rows of other images.
+            Table with the groups of each image: a CSV file, a data frame, or {id: group}.
         group_by : str, optional
             Regular expression searched for in each image id. Its named groups become columns.
+        others : collection of str or None
+            Ids of images outside the run that the table may contain. Images that the run left out
+            are always allowed. Any id is allowed if this is None, or if the run is a shard or is
+            restricted to a split or a task.
 
         Raises
         ------
         DataError
-            If an image has no row, or a column occurs twice.
+            If an image has no row, a row names an unknown image, or a column occurs twice.
 
         Examples
         --------
@@ -166,7 +174,11 @@ class Evaluation(TabularResult):
         if groups is None and group_by is None:
             return self
         self.require_records()
-        rows = group_rows(self.image_ids, groups, group_by)
+        origin = self.provenance
+        other_ids = None  # any id: a part of a set may be given the table of the whole set
+        if others is not None and not (origin.shard or origin.split or origin.task):
+            other_ids = {*others, *self.left_out}
+        rows = group_rows(self.image_ids, groups, group_by, other_ids)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def with_provenance(self, **known: Any) -> Evaluation:

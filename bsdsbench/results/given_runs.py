@@ -73,4 +73,7 @@ def as_runs(
             if not any(map(is_address, same_name)):  # relative to the folder that holds them all
                 suffix = Path(os.path.relpath(place, os.path.commonpath(same_name))).as_posix()
             loaded[k] = replace(loaded[k], name=f"{loaded_names[k]} ({suffix})")
-    return with_common_rules([run.with_groups(groups, group_by) for run in loaded])
+    # The table of groups may have a row for any image of any run
+    image_ids = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
+    loaded = [run.with_groups(groups, group_by, image_ids) for run in loaded]
+    return with_common_rules(loaded)

@@ -52,12 +52,16 @@ class _GroupTable(NamedTuple):
     columns: dict[str, list[Any]]  # column name -> the value of each row
 
 
-def group_rows(ids: Sequence[str], groups: object = None, group_by: str | None = None) -> Rows:
+def group_rows(
+    ids: Sequence[str],
+    groups: object = None,
+    group_by: str | None = None,
+    others: Collection[str] | None = (),
+) -> Rows:
     """Collect the grouping attributes of every image from a table, from the image ids, or both.
 
     ids: the ids of the images.
-    groups: a table with one row per image, and perhaps rows of other images. Its ids may include a
-        folder and a file suffix. It is
+    groups: a table with one row per image. Its ids may include a folder and a file suffix. It is
 
         - a CSV file, whose id column is named image, image_id or id; otherwise the first column
         - a data frame, whose id column has one of these names; otherwise the index
@@ -65,11 +69,13 @@ def group_rows(ids: Sequence[str], groups: object = None, group_by: str | None =
         - {column: [value, ...]}, where image, image_id or id is the id column
     group_by: a regular expression that is searched for in each image id. Each named group becomes
         a column.
+    others: ids of further images that the table may contain. None allows any id.
 
     Returns {image id: {column: value}}. The values of a column are floats if all of them are
     numbers, otherwise strings. Missing values are None.
 
-    Raises DataError if an image has no row or several rows, or if a column occurs twice.
+    Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
+    a column occurs twice.
     """
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
@@ -78,7 +84,7 @@ def group_rows(ids: Sequence[str], groups: object = None, group_by: str | None =
     if group_by is not None:
         tables.append(_match_pattern(group_by, ids))
     for table in tables:
-        row_numbers = _find_rows(table, rows)  # image id -> index of its row
+        row_numbers = _find_rows(table, rows, others)  # image id -> index of its row
         for column, raw_values in table.columns.items():
             label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(raw_value, label) for raw_value in raw_values]
@@ -102,12 +108,17 @@ def group_rows(ids: Sequence[str], groups: object = None, group_by: str | None =
     return rows
 
 
-def _find_rows(table: _GroupTable, images: Collection[str]) -> dict[str, int]:
+def _find_rows(
+    table: _GroupTable, images: Collection[str], others: Collection[str] | None
+) -> dict[str, int]:
     """Find the row of each of the `images` in a table: {image id: index of the row}.
 
-    Rows of other images are ignored. Raises one DataError that lists images with several rows, or
-    with no row, and then also rows without an image, which may be misspelt.
+    The table may also have rows for the ids in `others`, or for any id if `others` is None. These
+    rows are ignored. Raises one DataError that lists images with no row or with several rows, and
+    rows whose id is neither in `images` nor in `others`.
     """
+    allowed = None if others is None else {*images, *others}  # None: any id
+    known = images if allowed is None else allowed
     ids = []  # those that the names in the table stand for
     for name in table.ids:
         # "a/b.png", which may have backslashes, is the first of "a/b.png", "a/b" and "b" that is
@@ -116,11 +127,11 @@ def _find_rows(table: _GroupTable, images: Collection[str]) -> dict[str, int]:
         file_id = id_of(path)  # without folder and suffix
         without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
         spellings = (name, path, without_suffix, file_id)
-        ids.append(next((spelling for spelling in spellings if spelling in images), name))
+        ids.append(next((spelling for spelling in spellings if spelling in known), name))
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
     repeated = [image_id for image_id, n in Counter(ids).items() if n > 1 and image_id in images]
     lacking = [image_id for image_id in images if image_id not in row_numbers]
-    unknown = [name for name in ids if name not in images] if lacking else []
+    unknown = [] if allowed is None else [name for name in ids if name not in allowed]
     problems = []
     for names, fault in (
         (repeated, f"{len(repeated)} images have several rows"),

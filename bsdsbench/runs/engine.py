@@ -181,8 +181,12 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
-            # Raises now, before counting, if the table lacks an image
-            group_rows([item.image_id for item in source], plan.groups, plan.group_by)
+            # Raises now, before counting, if the table lacks an image or has an unknown one. For a
+            # part of a set (None), it may be that of the whole set
+            ids = [item.image_id for item in source]
+            is_part = plan.split_file or plan.task or run.provenance.shard
+            others = None if is_part else {*run.failed, *run.provenance.no_prediction}
+            group_rows(ids, plan.groups, plan.group_by, others)
         shard, n_shards = plan.shard  # every N-th image; (1, 1): all
         source = source[shard - 1 :: n_shards]
         total = len(source)

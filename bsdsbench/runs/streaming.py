@@ -153,7 +153,8 @@ class StreamingEvaluator:
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
-        run = run.with_groups(self._plan.groups, self._plan.group_by)
+        # None: the table of groups may have rows of images that were not added
+        run = run.with_groups(self._plan.groups, self._plan.group_by, others=None)
         warn_if_inverted(run)
         return run
 

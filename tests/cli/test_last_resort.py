@@ -124,3 +124,16 @@ def test_a_file_where_a_folder_was_expected_is_named(tiny, tmp_path, monkeypatch
         status, shown = call(monkeypatch, capsys, *words)
         assert (status, shown.err.count("\n")) == (2, 1)
         assert shown.err.startswith(f"bsdsbench: {taken}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted")
+def test_a_current_folder_that_was_deleted_is_said(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    words = "evaluate", tmp_path / "p", "--gt", tmp_path / "g", "-o", "out"
+    status, printed = call(monkeypatch, capsys, *words)
+    assert status == 2
+    said = "bsdsbench: the current folder was deleted, expected one that exists\n"
+    assert printed.err == said

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from tests.helpers.runs import bits, command
+from tests.helpers.runs import bits, call, command
 
 ROOT = Path(__file__).parents[2]
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
@@ -160,6 +160,12 @@ def test_a_wrong_call_is_one_line_and_status_2(tiny, words, line):
     done = command("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr
+
+
+def test_a_recipe_may_be_the_name_of_a_folder(tiny, tmp_path, monkeypatch):
+    pred, gt = tiny
+    monkeypatch.chdir(pred.rename(tmp_path / "hed").parent)
+    assert "ODS" in call("evaluate", "hed", "--gt", gt, "--nms", "hed", "--workers", 1)
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])

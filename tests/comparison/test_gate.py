@@ -154,6 +154,14 @@ def test_a_tolerance_is_a_number(run, wrong):
         check(run, Baseline.of(run), tolerance=wrong)
 
 
+def test_a_tolerance_that_nothing_can_exceed_is_said(run):
+    """--tolerance 5 for 5 %: no score of at most 1 falls by 5."""
+    found = check(changed(run, 0.5), Baseline.of(run), tolerance={"ods": 5}, scores=["ods"])
+    assert found.passed
+    assert any("no drop exceeds that of boundary.ods, expected a" in note for note in found.notes)
+    assert not check(run, Baseline.of(run), tolerance="5%").notes
+
+
 def test_lower_is_better_where_it_is():
     mine = simulated_run("ours", 5, pixel=True)
     baseline = Baseline.of(mine)

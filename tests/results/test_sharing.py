@@ -186,13 +186,14 @@ def test_verbs_take_the_file_in_place_of_a_folder(saved, file, tmp_path, verb):
 
 @pytest.mark.usefixtures("few_samples")
 def test_the_verb_says_what_it_wrote(saved, tmp_path):
-    out, cite = tmp_path / "a.bsds.npz", "@article{mine,\n year = 2026}\n"
-    text = call("share", saved, "-o", out, "--licence", "CC0-1.0", "--citation", cite)
+    out, bib = tmp_path / "a.bsds.npz", tmp_path / "mine.bib"
+    bib.write_text("@article{mine,\n year = 2026}\n", "utf-8")
+    text = call("share", saved, "-o", out, "--licence", "CC0-1.0", "--citation", bib)
     data = out.read_bytes()
     assert f"6 images, {len(data)} bytes" in text
     assert hashlib.sha256(data).hexdigest() in text
     provenance = bb.Evaluation.load(out).provenance
-    assert (provenance.licence, provenance.citation) == ("CC0-1.0", cite)
+    assert (provenance.licence, provenance.citation) == ("CC0-1.0", bib.read_text("utf-8"))
     shown = " ".join(call("report", out).split())
     assert "shared counts, licence CC0-1.0; cite: @article{mine, year = 2026}" in shown
     refused("ends in .npz", call, "share", saved, "-o", tmp_path / "a.zip")
