@@ -117,8 +117,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def left(folder):
-    """What a call left in a folder."""
-    return sorted(p.name for p in folder.glob("*"))
+    """What a call left in a folder, but for an empty lock."""
+    return sorted(p.name for p in folder.glob("*") if not p.name.endswith(".lock"))
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])

@@ -114,6 +114,8 @@ def download(
     Raises DataError if the download fails, or if the archive is damaged, unsafe or has unexpected
     content. Only a partial download is then kept.
     """
+    from filelock import FileLock, Timeout
+
     public = public_set(name)
     source = url or public.url
     if not source:
@@ -127,21 +129,26 @@ def download(
     target.parent.mkdir(parents=True, exist_ok=True)
     url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]
     archive = target.parent / f".{name}-{url_hash}"  # a download is resumed only from its URL
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
-        is_local = Path(source).is_file()
-        unpacked = Path(scratch, "set")
-        if not is_local:
-            _download(source, archive, progress)
-        try:
-            _unpack(Path(source) if is_local else archive, public, unpacked)
-            _check(unpacked, public, progress)
-        except DataError as error:
-            raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
-        finally:
-            archive.unlink(missing_ok=True)
-        if target.exists():  # an earlier copy lacked some split, as one from a mirror may
-            os.replace(target, Path(scratch, "old"))  # deleted with the temporary folder
-        os.replace(unpacked, target)
+    lock = FileLock(f"{archive}.lock", timeout=0)
+    try:
+        with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
+            is_local = Path(source).is_file()
+            unpacked = Path(scratch, "set")
+            if not is_local:
+                _download(source, archive, progress)
+            try:
+                _unpack(Path(source) if is_local else archive, public, unpacked)
+                _check(unpacked, public, progress)
+            except DataError as error:
+                raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
+            finally:
+                archive.unlink(missing_ok=True)
+            if target.exists():  # an earlier copy lacked some split, as one from a mirror may
+                os.replace(target, Path(scratch, "old"))  # deleted with the temporary folder
+            os.replace(unpacked, target)
+    except Timeout:
+        raise DataError(f"{target}: another process is downloading {name}") from None
+    Path(lock.lock_file).unlink(missing_ok=True)
     return target
 
 
