@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -271,7 +271,7 @@ def share_command(args: _ShareArguments) -> None:
     import bsdsbench as bb
 
     citation = args.citation
-    if citation and Path(citation).is_file():
+    if os.path.isfile(citation):
         citation = read_bytes(citation, 1 << 16).decode("utf-8", "replace")
     evaluation = bb.Evaluation.load(args.run)
     data = evaluation.share(args.out, args.licence, citation).read_bytes()
