@@ -29,11 +29,9 @@ METHOD, PART = Field("method", "Method"), Field("part", "Part")
 IMAGE_COUNT = Field("images", "images", short="n", format="d")
 MOST_NAMED = 20  # the maximum number of left-out images, and of reasons, that a note lists
 _LONG_REASON = 50  # characters; longer reasons are cut before ", expected ..."
-GRID_END = "grid end"  # the mark of an ODS at the first or last threshold
-AT_GRID_END = (
-    f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
-    "about the method."
-)
+_GRID_END = "grid end"  # the mark of an ODS at the first or last threshold
+_AT_GRID_END = f"[{_GRID_END}] no threshold is better than the first or the last one: this ODS says"
+_AT_GRID_END += " nothing about the method."
 
 
 class ExtraRow(NamedTuple):
@@ -394,12 +392,12 @@ def score_tables(
                 number_lines.append(f"{row.method}: {', '.join(numbers)}.")
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
         # On a marked ODS of a part: the explanation of the mark
-        marks_line = [AT_GRID_END] if any(map(attrgetter("marks"), parts)) else []
-        for rows_of_table, before, after in ((rows, number_lines, []), (parts, [], marks_line)):
+        mark_lines = [_AT_GRID_END] if any(map(attrgetter("marks"), parts)) else []
+        for rows_of_table, before in ((rows, number_lines), (parts, mark_lines)):
             if not rows_of_table:
                 continue
             table = _score_table(metric, its_runs, rows_of_table, is_single, has_chosen, intervals)
-            table.notes = [*table.notes, *before, *common_notes, *after]
+            table.notes = [*table.notes, *before, *common_notes]
             if rows_of_table is rows:
                 table = _add_times(table, its_runs)
             table.caption, table.reading = footer["caption"], footer["reading"]
@@ -580,7 +578,7 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
             adds_scores = part_key and ".".join((*path, part_key)) not in overall_keys
             if scores is None or not (is_single or adds_scores):
                 continue
-            marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
+            marks = {"ods": _GRID_END} if scores.get("at_grid_end") else {}
             rows_by_part.setdefault(part, []).append(_ScoreRow(part, run.name, scores, marks))
     return list(chain.from_iterable(rows_by_part.values()))
 
