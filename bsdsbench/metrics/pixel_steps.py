@@ -131,7 +131,10 @@ def steps_of_soft(
     """
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
-    off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
+    # The class of each pixel while it is not predicted, and while it is
+    is_marked = masks.any(axis=0)
+    off_class = np.where(is_marked, np.uint8(PixelClass.MISSED), np.uint8(0))
+    on_class = np.where(is_marked, np.uint8(PixelClass.MATCHED), np.uint8(PixelClass.FALSE))
     # A pixel has `on_class` until step n_reached, and `off_class` from then on. Before step 0 all
     # have class 0 (none), so there are at most two changes, listed by pixel
     first_class = np.where(n_reached > 0, on_class, off_class)
@@ -158,11 +161,3 @@ def steps_of_soft(
         n_annotators=len(masks),
         beta2=beta2,
     )
-
-
-def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
-    """Return each pixel's class if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
-    is_marked = masks.any(axis=0)
-    off_class = np.where(is_marked, np.uint8(PixelClass.MISSED), np.uint8(0))
-    on_class = np.where(is_marked, np.uint8(PixelClass.MATCHED), np.uint8(PixelClass.FALSE))
-    return np.stack([off_class, on_class])

@@ -238,9 +238,18 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         of_images["e"] = np.where(n_pixels > 0, alignment, np.nan)  # (N, 257), not at one half
         # The curve of each measure, averaged over images, (S, 256)
         curves = {k: weighted_mean(weights, v[:, :_N_LEVELS]) for k, v in of_images.items()}
+        precision, recall = curves.pop("precision"), curves.pop("recall")  # scored only here
+        f, thresholds = f_beta(precision, recall, opt.beta2), np.arange(_N_LEVELS) / 255
+        best = np.arange(len(f)), f.argmax(axis=1)  # the first point with the largest F, (S,)
         scores: dict[str, Any] = {
-            # max_f_pr, curve, ods. Precision and recall are scored only here
-            **_best_of_curve(curves.pop("precision"), curves.pop("recall"), opt.beta2),
+            "max_f_pr": f[best],
+            "curve": PRCurve(thresholds, precision, recall),
+            "ods": {
+                "recall": recall[best],
+                "precision": precision[best],
+                "f": f[best],
+                "threshold": thresholds[best[1]],
+            },
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
             "max_f_sum": of_sums["f"][:, :_N_LEVELS].max(axis=1),
             "adaptive_f_sum": of_sums["f"][:, _N_LEVELS],
@@ -264,23 +273,6 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             else:
                 scores[f"max_{name}_mean"] = curve.max(axis=1)
         return {**scores, **image_means(weights, values)}
-
-
-def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
-    """Find the largest F on S curves of mean precision and mean recall, (S, 256) each.
-
-    Returns `curve`; `ods`, the first point of each curve with the largest F; its F, `max_f_pr`.
-    """
-    thresholds = np.arange(_N_LEVELS) / 255
-    f = f_beta(precision, recall, beta2)
-    curves, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
-    ods = {
-        "recall": recall[curves, best_level],
-        "precision": precision[curves, best_level],
-        "f": f[curves, best_level],
-        "threshold": thresholds[best_level],
-    }
-    return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
 
 
 def _prepare_map(

@@ -287,16 +287,6 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
 
-def _find_lines(pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions) -> MapPair:
-    """Skeletonise the predicted and the annotated mask, or take them as lines that are given."""
-    from skimage.morphology import skeletonize
-
-    masks = _foregrounds(pred, gt, protocol, opt.threshold)
-    if opt.lines == "given":
-        return masks
-    return MapPair(skeletonize(masks.pred), skeletonize(masks.gt))
-
-
 def _within_buffer(lines: MapPair, opt: CcqOptions) -> MapPair:
     """Mark the pixels within the buffer of the predicted line, and of the annotated line.
 
@@ -339,7 +329,11 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`,
         all line pixels. Both have two integers, for the predicted and for the annotated lines.
         """
-        lines = _find_lines(pred, gt, protocol, opt)
+        from skimage.morphology import skeletonize
+
+        lines = _foregrounds(pred, gt, protocol, opt.threshold)
+        if opt.lines == "skeleton":
+            lines = MapPair(*map(skeletonize, lines))
         near = _within_buffer(lines, opt)
         count = np.count_nonzero  # a tenth of the time of a sum
         matched = [count(lines.pred & near.gt), count(lines.gt & near.pred)]
