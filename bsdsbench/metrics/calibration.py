@@ -13,12 +13,10 @@ Barfoot et al., 2025 (arXiv 2506.03942), and MONAI for ACE.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
@@ -49,21 +47,6 @@ class CalibrationOptions:
         caption="bins closed on the {}",
     )
     ignore: tuple[float, ...] = IGNORE
-
-
-def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
-    """Return the index of the bin of each value in [0, 1], for `bins` bins of equal width.
-
-    dtype: dtype of the map that the values come from. A value within the rounding error of this
-        dtype from a bin edge counts as being on the edge. Maps of integers were divided by their
-        largest value in float64.
-    closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
-    """
-    error = _FLOAT32_ERROR if dtype == np.float32 else RELATIVE_TOLERANCE  # of float64
-    edges = np.arange(1, bins) / bins  # without 0 and 1, so that the end bins are open there
-    if closed == "left":  # lower the edges, so that values just below an edge count as on it
-        return np.searchsorted(edges / (1 + error), values, "right")
-    return np.searchsorted(edges * (1 + error), values, "left")  # raised for the same reason
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
@@ -98,8 +81,12 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         counted = np.ones(soft.shape, bool) if valid is None else valid
         # Of each counted pixel: its value, the number of annotators who marked it, its bin
         p, n_marked, n_annotators = unit(soft)[counted], masks.sum(axis=0)[counted], len(masks)
-        # The dtype before `unit` converted the map to [0, 1] tells the rounding error of its values
-        bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
+        # A value within the rounding error of the map's dtype from an edge of bins is on the edge:
+        # edges are lowered if it belongs to the upper bin, and raised if to the lower one
+        error = _FLOAT32_ERROR if soft.dtype == np.float32 else RELATIVE_TOLERANCE  # of float64
+        edges = np.arange(1, opt.bins) / opt.bins  # without 0 and 1: the end bins are open there
+        edges = edges / (1 + error) if opt.closed == "left" else edges * (1 + error)
+        bin_of = np.searchsorted(edges, p, "right" if opt.closed == "left" else "left")
         return {
             "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),
             "marked": np.bincount(bin_of, n_marked, opt.bins).astype(np.int64),
