@@ -46,7 +46,6 @@ class KernelCode(JITCodeLibrary):
     to remove reference counts.
     """
 
-    vectorises = False  # whether LLVM may use vector instructions in loops
     allocates = False  # whether the code needs numba's runtime, which counts references
 
     def add_linking_library(self, library: JITCodeLibrary) -> None:
@@ -60,9 +59,9 @@ class KernelCode(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise the code of a kernel, linked with all that it calls, at LLVM's level 2, not 3.
 
-        With llvmlite 0.45 or later, loops are not unrolled, straight-line code is not vectorised
-        (SLP), and loops are vectorised only if `vectorises` is True: all this takes long to compile
-        and makes most kernels no faster. Earlier versions offer no such choice.
+        With llvmlite 0.45 or later, loops are not unrolled and straight-line code is not vectorised
+        (SLP): this takes long to compile and makes kernels no faster. Earlier versions offer no
+        such choice.
         """
         module = self._final_module
         # The linkage of called functions, linkonce_odr, lets others use them too. Make it internal
@@ -75,15 +74,8 @@ class KernelCode(JITCodeLibrary):
             return
         options = binding.create_pipeline_tuning_options(speed_level=2)
         options.slp_vectorization = options.loop_unrolling = False
-        options.loop_vectorization = self.vectorises
         passes = binding.create_pass_builder(self._codegen._tm, options)  # _tm: the target machine
         passes.getModulePassManager().run(module, passes)
-
-
-class VectorisedCode(KernelCode):
-    """The code of a kernel whose loops use vector instructions, which take longer to compile."""
-
-    vectorises = True
 
 
 class AllocatingCode(KernelCode):
@@ -211,7 +203,7 @@ def compile_as(
 ) -> object:
     """Compile a kernel for the argument types `args`, and return a CompileResult of numba.
 
-    code: the class of the object that holds and optimises the code, for example `VectorisedCode`.
+    code: the class of the object that holds and optimises the code, such as `KernelCode`.
     compile_with_numba: numba's method that compiles this kernel, given the types.
     returned: the required return type, or None if numba infers it.
     """

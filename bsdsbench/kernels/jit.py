@@ -30,7 +30,6 @@ if IS_TESTED:
         InnerCode,
         KernelCode,
         KernelCompiler,
-        VectorisedCode,
         compile_as,
     )
 
@@ -136,11 +135,8 @@ class _Compilation:
         return loaded
 
 
-def kernel(function: Kernel | None = None, vectorise: bool = False, **options: object) -> Kernel:
+def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
-
-    If `vectorise` is True, loops may use vector instructions. The function then takes longer to
-    compile, which pays off only if it spends most of its time in loops without branches.
 
     The options are those of `numba.njit`. With `_nrt=False`, the caller promises that the function
     allocates no memory and raises nothing, so it is compiled without numba's runtime (NRT), which
@@ -151,7 +147,7 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     kernels that call them. If numba's compiler is disabled, the function runs as plain Python.
     """
     if function is None:  # used as @kernel(option=...)
-        return lambda decorated: kernel(decorated, vectorise, **options)
+        return lambda decorated: kernel(decorated, **options)
     is_inner = "no_cpython_wrapper" in options
     is_cached = _cache_folder is not None and not is_inner
     user_folder = config.CACHE_DIR
@@ -167,8 +163,7 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
             return compiled
         # The class whose objects link and optimise the code of the kernel
         allocates = bool(options.get("_nrt", True))
-        code = InnerCode if is_inner else VectorisedCode if vectorise else KernelCode
-        code = AllocatingCode if allocates else code  # linked with numba's runtime
+        code = InnerCode if is_inner else AllocatingCode if allocates else KernelCode
         compilation = _Compilation(compiled, code)
         compiled._compiler.compile = compilation.compile
         if is_cached:
@@ -186,4 +181,4 @@ def inner(function: Kernel, **options: object) -> Kernel:
     For small functions, and medium ones with a single caller, `@kernel(inline="always")` compiles
     even faster.
     """
-    return kernel(function, vectorise=False, no_cpython_wrapper=True, _nrt=False, **options)
+    return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

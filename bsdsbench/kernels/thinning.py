@@ -146,7 +146,7 @@ def _new_workspace(is_on: Bool) -> _Workspace:
     )
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _find_changes(switched_on, on_start, work, change_start, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 

@@ -74,7 +74,7 @@ def _erode_maps(bits: U8, side: int, to_corner: int) -> U8:
     return eroded
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
@@ -87,7 +87,7 @@ def _find_uniform(labels, uniform):
             uniform[r, c] = right & below & (a == labels[r + 1, c + 1])
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _erode_rows(bits, side, to_corner, padded_row, eroded):
     """Erode each row of a bit map by a run of `side` pixels: mark the pixels in runs that are on.
 
@@ -125,7 +125,7 @@ def _bits_from(row, word, bit):
     return row[word] >> bit | row[word + 1] << ONE << (_LAST_BIT - bit)
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _erode_columns(eroded, side, to_corner):
     """Erode each column of a bit map by a run of `side` pixels, in place; see `_erode_rows`.
 
@@ -146,7 +146,7 @@ def _erode_columns(eroded, side, to_corner):
             eroded[r, k] = eroded[r - to_corner, k] if r - to_corner >= 0 else np.uint64(0)
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _count_masks(bits, inside, counts):
     """Count the pixels that erosion removed (the shell) from a predicted and an annotated mask.
 
@@ -165,7 +165,7 @@ def _count_masks(bits, inside, counts):
             counts[0, 2] += ones(gt_shell)
 
 
-@kernel(vectorise=True, _nrt=False)
+@kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
     """Count the pixels at the boundary of their label, in two label maps.
 
