@@ -131,13 +131,8 @@ def plot_history(
         figure = ax.figure.figure  # also if `ax` were in a subfigure
         # Under each point the run and its day, of a date such as "2026-11-30T22:01:30"
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-        widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
-        rotation: Any = {}  # labels that would overlap are slanted
-        # 0.8 font sizes are more than the mean width of letters: names in capitals fit too
-        n_letters = style.letters_in(figure.get_size_inches()[0], letter_width=0.8)
-        if sum(widths) > n_letters:  # more than fit side by side below the figure
-            rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
+        slanted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(runs)), labels, parse_math=False, **slanted)
         if len(names) > 1:
             style.legend(ax, ax.lines)
         else:
