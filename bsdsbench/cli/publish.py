@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 # Options that only a page (-o FILE.html) takes
-_PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
+_PAGE_OPTIONS = ("images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
 class _ReportArguments(opt.Options):
@@ -42,9 +42,6 @@ class _ReportArguments(opt.Options):
     names: list[str] | None = opt.names_option
     labels: dict[str, str] = opt.labels_option
     published: list[str] = opt.published_option
-    title: str = opt.add_option(
-        "Title of the page; default: the names.", default="", show_default=False
-    )
     gt_dir: str | None = opt.path(
         "Ground-truth folder; default: the folder that the run names.", "--gt"
     )

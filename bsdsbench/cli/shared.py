@@ -110,7 +110,7 @@ class Command(click.Command):
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
             text, fault = str(texts[param.name]), ""
-            # "" may be given if it is the default, such as for --title. An option with a callback
+            # "" may be given if it is the default, such as for --licence. An option with a callback
             # (a function that converts the text) is checked there
             may_be_empty = param.default == "" or param.callback is not None
             folder, name = os.path.split(text)

@@ -67,7 +67,6 @@ def write_report(
     runs: Sequence[Evaluation | PathLike],
     path: str | Path,
     *,
-    title: str = "",
     pred_dirs: Sequence[str | Path | None] | None = None,
     gt_dir: str | Path | None = None,
     images_dir: str | Path | None = None,
@@ -94,8 +93,6 @@ def write_report(
         Runs, or their folders.
     path : str or path
         The HTML file.
-    title : str
-        The heading of the page, by default the names of the runs.
     pred_dirs : sequence of path, optional
         One folder of predictions per run, or None for the folder recorded in the run.
     gt_dir, images_dir : path, optional
@@ -137,7 +134,7 @@ def write_report(
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     evaluations = labelled_runs(runs, as_runs(runs), labels, published)
-    page = Page(evaluations, title, published, labels, force, by, cluster)
+    page = Page(evaluations, published, labels, force, by, cluster)
     folders = pred_dirs or [None] * len(runs)
     if len(folders) != len(runs):
         given = f"{len(folders)} prediction folders for {len(runs)} runs"
@@ -175,7 +172,6 @@ class Page:
     def __init__(
         self,
         runs: Sequence[Evaluation],
-        title: str = "",
         published: Sequence[str] = (),
         labels: Mapping[str, str] = MappingProxyType({}),
         force: bool = False,
@@ -190,7 +186,6 @@ class Page:
         self.by = by
         self.cluster = cluster
         self.runs = runs
-        self.title = title or listed([run.name for run in runs])
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.table = build_image_table(runs)  # `rows`: image id -> scores of the image in all runs
@@ -317,7 +312,7 @@ class Page:
         # If a metric matches boundaries (`has_errors`), the legend adds "by an annotator"
         drawn_metrics = [metric for run in runs if (metric := drawn_metric(run)) is not None]
         return _fill_template(
-            title=self.title,
+            title=listed([run.name for run in runs]),
             facts=["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))],
             verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
