@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Setting, warn
+from bsdsbench.images import check_soft_map
 from bsdsbench.io import as_json, png_bytes, read_json, remove_leftovers, write_atomic
 from bsdsbench.text import show
 
@@ -134,6 +135,8 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         savemat(stream, {"segs": cell_array}, do_compression=True)
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
+    if array.ndim > 2:  # (1, H, W), as networks return
+        array = array.reshape([length for length in array.shape if length != 1])
     if array.ndim == 0 or array.dtype.kind in "OSU":  # a scalar, objects or text
         raise DataError(
             f"the detector returned {kind_of_value(answer)}, expected an array {shape} of numbers"
@@ -151,10 +154,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     if array.dtype == np.bool_:
         array = array * np.uint8(255)
     elif array.dtype.kind == "f":
-        if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
-            raise DataError(
-                "the detector returned values outside [0, 1] or NaN, expected a soft map in [0, 1]"
-            )
+        array = check_soft_map(array, "the detector's map")
         # In float64, because 65535 exceeds the largest float16
         array = np.rint(array.astype(np.float64) * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))

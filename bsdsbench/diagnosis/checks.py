@@ -495,7 +495,9 @@ def check_fit(examination: Examination) -> None:
     exchanged = [image for image in sound if image.image_id in other_of_image]
     examination.report_images("exchanged", exchanged, a=a, b=b)
     examination.report_remedy("raw", examination.sound_with("raw"), protocol.replace(nms=True))
-    for code in ("thinned", "grid-values", "jpeg"):
+    unthinned = CHECKS["thinned"][2][: 1 + protocol.nms]  # without NMS, it cannot be left out
+    examination.report_images("thinned", fix=unthinned)
+    for code in ("grid-values", "jpeg"):
         examination.report_images(code)
     _check_displacement(examination)
 

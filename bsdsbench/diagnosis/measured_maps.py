@@ -1,7 +1,6 @@
 """What `doctor` measures of boundary maps, to find their problems. Maps are (H, W) in [0, 1].
 
-The limits are far from the values of sound maps: `thickness` is 0.00 to 0.56 for thinned maps and
-0.99 for raw maps.
+`thickness` is 0.00 to 0.56 for thinned maps and 0.99 for raw maps.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.runs import fit
 
-THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
+THICK = 0.8  # `thickness` is above for raw maps
 # So many multiples of 1/100 are rounded values; votes, and bytes divided by 255, have fewer
 MANY_VALUES = 10
 REACH = 16  # largest displacement searched, in rows and in columns
@@ -29,8 +28,8 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
 
     - "inverted": the map is much darker on the ground truth than off it
     - "jpeg": the file has a JPEG suffix
-    - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
-      does not thin at all
+    - "thinned": the lines are those of NMS, not thin ones of a network, but the protocol
+      expects raw maps, which it thins by NMS or does not thin at all
     - "raw": the lines are broad, but the protocol does not apply NMS
     - "grid-values": in a map of floats to which no NMS is applied, MANY_VALUES or more different
       values are multiples of 1/100, but some thresholds only almost
@@ -43,12 +42,9 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
         codes.add("jpeg")
     if look.pred.kind != "soft":
         return codes
-    # The share of strong pixels in 2 x 2 squares: raw maps are above 0.8, thinned ones below 0.6
-    thickness = fit.thickness(look.soft)
-    takes_raw_maps = protocol.nms or not protocol.thin  # thins them itself, or does not thin at all
-    if takes_raw_maps and thickness < THIN:
-        codes.add("thinned")
-    if not takes_raw_maps and thickness > THICK:
+    if protocol.nms or not protocol.thin:  # thins raw maps itself, or does not thin at all
+        codes |= {"thinned"} if fit.is_suppressed(look.soft) else set()
+    elif fit.thickness(look.soft) > THICK:
         codes.add("raw")
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
     # decides whether a value of k/100 reaches them. NMS would change the values

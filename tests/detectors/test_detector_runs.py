@@ -134,8 +134,8 @@ def test_results_in_the_folder_of_pictures_are_refused(three, place):
     ("result", "fault"),
     [
         (np.zeros((3, 4)), "shape"),
-        (np.full((4, 5), 1.5), "outside"),
-        (np.full((4, 5), np.nan), "outside"),
+        (np.full((4, 5), 1.5), r"values from 1.5 to 1.5, expected floats in \[0, 1\]"),
+        (np.full((4, 5), np.nan), "20 values are NaN"),
         (np.zeros((4, 5), complex), "dtype"),
         ([], "empty list"),
         ([np.zeros((4, 5))], "integer labels"),
@@ -168,6 +168,8 @@ def test_half_precision_is_stored_as_its_values_in_float64():
     """65535 is beyond float16: computed in it, every strong edge would become 0."""
     half = np.linspace(0, 1, 20, dtype=np.float16).reshape(4, 5)
     assert encode_map(half, (4, 5)) == encode_map(half.astype(np.float64), (4, 5))
+    for as_network in (half[None], half[..., None], half[None, None] * (1 + 1e-9)):
+        assert encode_map(as_network, (4, 5)) == encode_map(half, (4, 5))
     stored = iio.imread(encode_map(half, (4, 5)).content)
     assert np.array_equal(stored, np.rint(half.astype(np.float64) * 65535))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from scipy.io import loadmat, savemat
+from scipy.ndimage import gaussian_filter
 
 import bsdsbench as bb
 from bsdsbench.diagnosis import checks
@@ -125,6 +126,7 @@ def test_maps_that_are_not_as_thick_as_the_protocol_expects(method, protocol, co
     assert (found.code, found.level) == (code, "warning")
     assert fix in found.fixes()
     assert "fruit1.png" in found.files
+    assert protocol.nms or "nms=False" not in found.fixes()
 
 
 @pytest.mark.slow
@@ -242,6 +244,12 @@ def test_a_remedy_that_does_not_help_is_not_named(
 def test_the_number_of_images_that_are_measured_is_a_number_from_one(pred, six):
     refused("looked_at: 0, expected a whole number from 1", doctor, pred, six, looked_at=0)
     assert doctor(pred, six, looked_at=1).n_measured == 1
+
+
+@pytest.mark.parametrize("preset", ["crispness-ceval", "crispness-seval"])
+def test_thin_lines_of_a_network_are_not_those_of_nms(preset, pred, six):
+    changed(pred, lambda a: np.clip(gaussian_filter(a / 255, 0.5) + 0.01, 0, 1).astype("f4"))
+    assert "thinned" not in codes(pred, six, Protocol.preset(preset))
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (61, 48), (96, 128)])
