@@ -66,7 +66,6 @@ def group_rows(
         - a CSV file, whose id column is named image, image_id or id; otherwise the first column
         - a data frame, whose id column has one of these names; otherwise the index
         - {id: group} or {id: {column: value}}
-        - {column: [value, ...]}, where image, image_id or id is the id column
     group_by: a regular expression that is searched for in each image id. Each named group becomes
         a column.
     others: ids of further images that the table may contain. None allows any id.
@@ -173,54 +172,40 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 def _read_groups(groups: Any) -> _GroupTable:
     """Convert the argument `groups` of `group_rows` to a table with one row per image.
 
-    It is the path of a CSV file, a data frame of pandas (with a column of image ids, or with the
-    ids as its index), or a mapping {id: group}, {id: {column: value}} or {column: [value, ...]}. A
-    mapping {id: group} becomes a single column with the name "group".
+    It is the path of a CSV file, a data frame of pandas (with a column of image ids, the first name
+    of ID_COLUMNS that occurs, or with the ids as its index), or a mapping {id: group} or {id:
+    {column: value}}. A mapping {id: group} becomes a single column with the name "group".
+
+    Raises DataError for anything else, or if the name of a column occurs twice.
     """
+    if isinstance(groups, Mapping):
+        keys, values = [str(key) for key in groups], list(groups.values())
+        if not all(isinstance(value, Mapping) for value in values):
+            return _GroupTable("groups", keys, {"group": values})
+        names = dict.fromkeys(name for row in values for name in row)
+        by_name = {str(name): [row.get(name) for row in values] for name in names}
+        return _GroupTable("groups", keys, by_name)
     if isinstance(groups, str | os.PathLike):
-        header, *columns_of_file = _read_csv(groups)
-        return _split_off_ids(show(groups), header, columns_of_file)
-    if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame of pandas
+        source = show(groups)
+        header, *columns = _read_csv(groups)
+    elif hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
+        source = "groups"
         if not {*ID_COLUMNS} & {str(name).lower() for name in groups.columns}:
             if getattr(groups.index, "nlevels", 1) > 1:
                 fault = "a data frame with an index of several levels, expected ids"
                 raise DataError(f"groups: {fault}")
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
+        header = [str(name) for name in groups.columns]
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
-        return _split_off_ids("groups", [str(name) for name in groups.columns], columns)
-    if not isinstance(groups, Mapping):
+    else:
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame of pandas")
-    keys, values = [str(key) for key in groups], list(groups.values())
-    if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
-        names = dict.fromkeys(name for row in values for name in row)
-        by_name = {str(name): [row.get(name) for row in values] for name in names}
-        return _GroupTable("groups", keys, by_name)
-    if any(isinstance(v, str | Mapping) or not hasattr(v, "__len__") for v in values):
-        return _GroupTable("groups", keys, {"group": values})  # {id: group}
-    return _split_off_ids("groups", keys, [list(value) for value in values])  # {column: [...]}
-
-
-def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:
-    """Build a table from columns, of which the one with the image ids becomes `_GroupTable.ids`.
-
-    This is the column with the first name of ID_COLUMNS that occurs; the others have the groups.
-
-    `source` names the input in error messages. Raises DataError if there is no id column, if a name
-    occurs twice, or if the columns differ in length.
-    """
-    if repeated := [name for name, n in Counter(names).items() if n > 1]:
+    if repeated := [name for name, n in Counter(header).items() if n > 1]:
         raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
-    by_name = dict(zip(names, columns, strict=True))
-    id_columns = [name for name in names if name.lower() in ID_COLUMNS]
-    if not id_columns:
-        expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
-        raise DataError(f"{source}: columns {listed(names)}, {expected}")
-    if len({len(values) for values in columns}) > 1:
-        raise DataError(f"{source}: columns of different lengths, expected one value per image")
+    by_name = dict(zip(header, columns, strict=True))
+    id_columns = [name for name in header if name.lower() in ID_COLUMNS]
     id_column = min(id_columns, key=lambda name: ID_COLUMNS.index(name.lower()))
-    ids = list(map(str, by_name.pop(id_column)))
-    return _GroupTable(source, ids, by_name)
+    return _GroupTable(source, list(map(str, by_name.pop(id_column))), by_name)
 
 
 def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
