@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -298,7 +299,7 @@ class Page:
         _add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
-        tables += summary_tables(runs, aside=True)  # collapsed on the page
+        tables += [replace(table, aside=True) for table in summary_tables(runs)]  # collapsed
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
         tables += compared_tables.values()

@@ -139,7 +139,6 @@ def summary_tables(
     runs: Sequence[Evaluation],
     summary: Summary = Summary.IQR,
     columns: Sequence[str] | None = None,
-    aside: bool = False,
 ) -> list[Table]:
     """Summarize per-image scores in one table per metric, with a row per part, score and run.
 
@@ -150,7 +149,6 @@ def summary_tables(
         also the median, and IQR also the two quartiles.
     columns: the scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every
         score. By default, the main scores of the metric are shown.
-    aside: True to leave the tables out when a result is printed as text (`TabularResult.summary`).
     """
     runs_with_images = [run for run in runs if run.records]
     asked = None
@@ -165,7 +163,6 @@ def summary_tables(
         with_metric = [run for run in runs_with_images if metric in run.metrics]
         table = _summary_table(with_metric, metric, asked, summary)
         if table.rows:
-            table.aside = aside
             tables.append(table)
     return tables
 
