@@ -23,6 +23,7 @@ from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, gro
 from bsdsbench.images import Prediction
 from bsdsbench.loaders.pairing import Grouping, Pair
 from bsdsbench.loaders.reading import Kind, Readings
+from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
@@ -448,7 +449,7 @@ def check_values(examination: Examination) -> None:
     Two problems concern the whole set:
 
     - "one-annotator": every image has a single annotator, although the data set, one of
-      MANY_ANNOTATORS, has several
+      MANY_ANNOTATORS, has several. Only of its images, or in .mat files
     - "values": a problem that `Readings.check_values` found, for example because the values do not
       have the same meaning in all files. It is a `Problem` (an error) or a warning
     """
@@ -457,7 +458,12 @@ def check_values(examination: Examination) -> None:
     name = examination.protocol.name  # ends with "*" if a field of the preset was changed
     numbers_of_annotators = {image.annotators for image in examination.images}
     if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
-        examination.report("one-annotator", name=name)
+        of_known_sets = set[str]().union(*shipped_sets().values())  # image ids
+        for image_id, paths in examination.grouping.gt.files.items():
+            # Pictures of other images are hardly of this data set
+            if image_id in of_known_sets or paths[0].suffix == ".mat":
+                examination.report("one-annotator", name=name)
+                break
     examination.report_images("gt-polarity")
     for fault in examination.readings.check_values(examination.records):
         if isinstance(fault, Problem):

@@ -298,11 +298,13 @@ def test_ground_truth_in_another_form(drawn, code, mended, pred, small, tmp_path
 
 
 @pytest.mark.slow
-def test_one_annotator_where_the_data_set_has_several(pred, gt):
+def test_one_annotator_where_the_data_set_has_several(pred, gt, small, tmp_path):
     for path in gt.glob("*.mat"):
         savemat(path, {"groundTruth": loadmat(path)["groundTruth"][:, :1]})
     assert only(doctor(pred, gt)).code == "one-annotator"
     assert doctor(pred, gt, BRIND) == []
+    drawn = truths(tmp_path / "pictures", small, lambda boundaries, _: boundaries)
+    assert doctor(pred, drawn) == []  # of a data set of one's own
 
 
 def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
