@@ -21,7 +21,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 instances = {"unit": "instance", "ignore": -1}
 protocol = bb.Protocol.preset("masks").replace(
     name="regions",
-    options={"contour": {**instances, "empty": "diagonal"}, "segmentation": instances},
+    options={"contour": instances, "segmentation": instances},
 )
 segmenters = {
     "felzenszwalb": lambda image: felzenszwalb(image, scale=1600, sigma=0.8, min_size=400),
@@ -41,8 +41,9 @@ for name, segment in segmenters.items():
     runs.append(stream.compute())
 
 # %%
-# ``pairs`` counts the objects with a partner, and the objects of each map without one. By the
-# protocol above an object without a partner has the diagonal of the image as its distance.
+# ``pairs`` counts the objects with a partner, and the objects of each map without one. An object
+# without a partner has the overlap 0 and no distance: distances are means over the pairs, and so
+# below those of slic, over 15 pairs, are as small.
 
 for run in runs:
     print(run.name, run.score("contour").pairs.to_mapping())
