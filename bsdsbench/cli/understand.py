@@ -235,7 +235,7 @@ class _WorstArguments(opt.Options):
     )
     metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs.")
     by: str | None = opt.add_option(
-        "Sort by this score, such as error.absent of runs made with `evaluate --errors`; or list "
+        "Sort by this score, such as error.absent (error classes are counted if need be); or list "
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
     )
@@ -262,8 +262,10 @@ def worst_command(args: _WorstArguments) -> None:
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
     --columns. With --method, the scores of an image are means over the runs of the method.
     """
+    from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.comparison.method import Method, Spread, all_runs, parse_methods, replace_runs
     from bsdsbench.comparison.published import labelled_runs
+    from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
@@ -281,6 +283,9 @@ def worst_command(args: _WorstArguments) -> None:
     is_by_group = (args.by or "").partition("=")[0] in group_columns(records)
     if args.by and not is_by_group:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
+        if args.by.endswith(tuple(column.key for column in ERROR_COLUMNS)):  # of a class of errors
+            with progress("errors") as report:
+                runs = [with_errors(run, progress=report) for run in runs]
     methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none
     keywords: Any = {"metric": args.metric, "columns": columns}
     keywords["spread"] = Spread(args.methods.spread)  # of the scores of a method's runs

@@ -24,7 +24,7 @@ class TabularResult:
 
     def numbers(self) -> dict[str, float]:
         """Return the numbers of the result by name, for `repr` and for the default of `tables`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: its numbers are in tables()")
 
     def __repr__(self) -> str:
         """Return one line, such as "Name(ods=0.78, ap=0.8)", with at most ten numbers.
