@@ -400,13 +400,9 @@ class Search:
         other_rules = self._apply_other_rules(setting, counts)
         for other in (*other_columns, *other_rules):
             changed = {**scores, **other.scores}
-            is_changed = False  # whether a score with a target differs from that in `scores`
-            for target in self.targets:
-                score, new_score = scores.get(target, inf), changed.get(target, math.nan)
-                # A score that is undefined, and so missing, becomes inf or NaN: inf differs from
-                # every defined score, but a comparison with NaN is False
-                is_changed = is_changed or abs(new_score - score) > ROUNDING_ERROR
-            if not is_changed:
+            # A missing score is undefined: inf differs from all scores, and NaN is larger than none
+            gaps = [abs(changed.get(t, math.nan) - scores.get(t, inf)) for t in self.targets]
+            if not any(gap > ROUNDING_ERROR for gap in gaps):  # no score with a target changes
                 continue
             if setting is NO_CHANGE:
                 self.record_trial(other.label, "reading", changed, who=other.who)
