@@ -102,12 +102,6 @@ def chosen_threshold(run: Evaluation) -> float | None:
     return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
 
 
-def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the ground-truth labels of void pixels, which the run's `drawn_metric` ignores."""
-    metric = drawn_metric(run)
-    return () if metric is None else registry.void_labels([metric], run.protocol)
-
-
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
     """Return a bool (H, W) mask of the pixels that are not counted, or None if all are counted.
 
@@ -116,7 +110,9 @@ def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
-        valid = ~np.isin(gt.labels, void_values(run))
+        metric = drawn_metric(run)
+        values = [] if metric is None else registry.void_labels([metric], run.protocol)
+        valid = ~np.isin(gt.labels, values)
     return None if valid is None or valid.all() else ~valid
 
 

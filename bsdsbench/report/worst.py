@@ -23,7 +23,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import partition
 from bsdsbench.results.image_tables import values_by_score
 from bsdsbench.results.score_names import chosen_scores, parse_score
-from bsdsbench.results.score_tables import metric_with_errors, table_column, table_footer
+from bsdsbench.results.score_tables import table_column, table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Estimate, Field, Table
 
@@ -72,6 +72,10 @@ def worst_figure(
     draw_grid(headings, rows, path, look)
 
 
+_OVERLAY_COLORS = (
+    "Overlays: green is matched, orange false, blue missed, pink of another class or object, gray "
+    "void. Shades of orange and blue are classes of errors."
+)
 # A column of the table of images -> image id -> cell
 _Columns = dict[Field, Mapping[str, Any]]
 
@@ -227,7 +231,7 @@ def worst_table(
             table_columns[Field(f"overlay_{number}", "Overlay")] = paths
             are_drawn = are_drawn and all(paths.values())
         missing = "No overlays yet: draw them with --overlays."
-        notes.append(_overlay_colors(shared_runs) if are_drawn else missing)
+        notes.append(_OVERLAY_COLORS if are_drawn else missing)
     rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
     return Table("worst", title, list(table_columns), rows, **table_footer(shared_runs, notes))
 
@@ -249,24 +253,3 @@ def _score_columns(
             used_keys.add(field.key)
             columns[Field(f"{key}_{number}", prefix + field.heading, "", ".4f")] = cells
     return columns
-
-
-def _overlay_colors(runs: Sequence[Evaluation]) -> str:
-    """Return a note that explains the colours of the overlays of the runs."""
-    note = "Overlays: green is matched, orange false, blue missed."
-    metric = overlays.drawn_metric(runs[0])
-    if metric is not None and metric.reads == "classes":
-        note += (
-            " If distances are measured, a ring marks where the outlines are farthest apart. "
-            "Several classes have one file each, _pixels_CLASS.png. Pink pixels belong to another "
-            "class or object, and are both false and missed."
-        )
-    # Runs with a folder of valid masks, or with labels of void pixels
-    if any(run.place("valid") or overlays.void_values(run) for run in runs):
-        note += " Gray is void."
-    if any(map(metric_with_errors, runs)):  # runs that counted their errors by class
-        note += (
-            " From light to dark, blue is suppressed, near a false pixel, or absent; orange is a "
-            "duplicate, near an annotated pixel, or background."
-        )
-    return note
