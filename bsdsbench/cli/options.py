@@ -117,9 +117,9 @@ def _parse_labels(
     return dict(text.split("=", 1) for text in texts)
 
 
-def _parse_recipe(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+def _parse_recipe(text: str) -> str:
     """Return the value of --nms; refuse "", and a folder, which was meant as that of the maps."""
-    if text is None or (text.strip() and not os.path.isdir(text)):
+    if text.strip() and not os.path.isdir(text):
         return text
     from bsdsbench.protocol.nms_recipes import RECIPES
 
@@ -261,7 +261,7 @@ nms_option = add_option(
     "Apply edge NMS to raw maps, by the protocol's recipe or another: hed, rcf, dexined ...",
     is_flag=False,
     flag_value=NMS_WITHOUT_RECIPE,
-    callback=_parse_recipe,
+    type=_parse_recipe,
     metavar="[RECIPE]",
 )
 invert_option = flag("The maps are dark on bright: use 1 - value.", flag_value="true")
