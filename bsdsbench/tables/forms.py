@@ -48,14 +48,14 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
     return [load_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
-def html_page(tables: Sequence[Table]) -> str:
+def _html_page(tables: Sequence[Table]) -> str:
     """Return an HTML page with the tables. Its title is that of the first table."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 
-def to_latex(tables: Sequence[Table]) -> str:
+def _to_latex(tables: Sequence[Table]) -> str:
     """Convert tables to LaTeX, one float per table, with only the columns marked `paper`.
 
     A wide table spans both columns of a two-column page. The first _MAX_NOTES short notes (up to
@@ -151,10 +151,10 @@ def to_csv(table: Table) -> str:
 TABLE_FORMATS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "table": to_text,
     "markdown": to_markdown,
-    "latex": to_latex,
+    "latex": _to_latex,
     "csv": None,  # holds one table only, see `render`
     "json": lambda tables: as_json({"schema": _SCHEMA, "tables": to_mappings(tables)}),
-    "html": html_page,
+    "html": _html_page,
 }
 _FORMAT_OF_SUFFIX = {
     ".txt": "table",

@@ -13,7 +13,7 @@ from bsdsbench.comparison.method import Spread
 from bsdsbench.comparison.method_tables import means_table
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.score_tables import score_tables, summarize_reasons
-from bsdsbench.tables.forms import to_csv, to_latex, to_markdown
+from bsdsbench.tables.forms import render, to_csv, to_markdown
 from tests.helpers.runs import call, command, counted, refused, write_maps
 
 
@@ -159,12 +159,12 @@ def test_a_table_of_a_paper_names_who_is_left_out_however_many(two_runs):
     reasons = {f"case_{k}": f"fault number {k}" for k in range(9)}
     runs = [replace(two_runs[0], failed=reasons), two_runs[1]]
     for tables in (score_tables(runs), bb.compare(runs, n_boot=5).tables()):
-        for text in map(to_latex, [[table] for table in tables]):
+        for text in [render([table], "latex") for table in tables]:
             shown = "".join(line for line in text.splitlines() if not line.startswith("%"))
             assert all(reason in shown for reason in reasons.values())
     first = replace(runs[0], records=runs[0].records[:1])
     (table,) = score_tables([first, two_runs[1]])
-    assert "2 methods on 1 to 2 images" in to_latex([table])
+    assert "2 methods on 1 to 2 images" in render([table], "latex")
 
 
 @pytest.mark.parametrize("verb", ["report", "compare"])

@@ -7,7 +7,7 @@ import pytest
 
 from bsdsbench.plotting import plot_runs
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.tables.forms import to_latex
+from bsdsbench.tables.forms import render
 from tests.helpers.simulated import simulated_run
 
 HEAD = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}"
@@ -18,7 +18,7 @@ NAMES = ["plain", r"a_b & 50% #1 {x} $y$ \z ~^"]
 def test_tables_and_figures_compile(tmp_path):
     runs = [simulated_run(name, 8, seed=k, pixel=True) for k, name in enumerate(NAMES)]
     plot_runs(runs, path=tmp_path / "pr.pdf", look="column")
-    body = to_latex(score_tables(runs))
+    body = render(score_tables(runs), "latex")
     text = "\n".join([HEAD, body, r"\includegraphics{pr.pdf}", r"\end{document}"])
     (tmp_path / "paper.tex").write_text(text, "utf-8")
     words = [

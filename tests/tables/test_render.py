@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -16,7 +17,6 @@ from bsdsbench.tables.forms import (
     render,
     to_csv,
     to_html,
-    to_latex,
     to_markdown,
     write_tables,
 )
@@ -92,7 +92,11 @@ def test_a_terminal_gets_bold_and_its_own_width(wide, monkeypatch):
 
 
 def test_every_form_as_it_was_looked_at(scores, wide):
-    forms = {"markdown": to_markdown, "latex": to_latex, "html": to_html}
+    forms = {
+        "markdown": to_markdown,
+        "latex": partial(render, text_format="latex"),
+        "html": to_html,
+    }
     parts = {name: form([scores]).rstrip("\n") + "\n" for name, form in forms.items()}
     parts |= {"text": to_text([scores], 60), "csv": to_csv(scores)}
     same_as_stored("forms", parts)
@@ -113,7 +117,9 @@ def test_latex_compiles_and_fits_a_two_column_page(scores, wide, tmp_path):
     runs = [simulated_run(f"a method's name {k}", 8, quality=0.1 * k) for k in range(3)]
     found = bb.compare(runs, n_boot=50)
     tables = [scores, wide, *score_tables(runs), *found.tables(), *found.only(["ods"]).tables()]
-    (tmp_path / "t.tex").write_text(TWO_COLUMNS + to_latex(tables) + "\\end{document}\n", "utf-8")
+    (tmp_path / "t.tex").write_text(
+        TWO_COLUMNS + render(tables, "latex") + "\\end{document}\n", "utf-8"
+    )
     own = "pdflatex" in program
     options = ["-interaction=nonstopmode", "-halt-on-error"] if own else ["--keep-logs"]
     done = subprocess.run(
@@ -148,7 +154,7 @@ def paper():
 
 
 def test_a_table_for_a_paper_has_the_scores_that_all_have_and_four_notes(paper):
-    lines = to_latex([paper]).splitlines()
+    lines = render([paper], "latex").splitlines()
     head = next(line for line in lines if line.startswith("Method"))
     assert re.findall(r"[A-Z]\w+", head) == ["Method", "ODS", "OIS", "AP"]
     assert r"HED {[}bsds500-test{]} & 0.788 & 0.808 & - \\" in lines
@@ -198,4 +204,4 @@ def test_several_tables_are_several_csv_files(scores, wide, tmp_path):
     (one,) = write_tables([wide], tmp_path / "one.csv", "csv")
     assert one.read_text("utf-8") == found[1].read_text("utf-8") == to_csv(wide)
     (tex,) = write_tables(both, tmp_path / "cmp.tex", "latex")
-    assert tex.read_text("utf-8") == to_latex(both)
+    assert tex.read_text("utf-8") == render(both, "latex")
