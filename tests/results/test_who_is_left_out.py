@@ -111,7 +111,8 @@ def test_an_images_f_at_the_runs_threshold_has_its_own_column(folders, metric, r
     assert "ODS" not in headings
     assert {"best F", "F at the ODS threshold"} <= set(headings)
     shown = worst_table([run], [pred], metric=metric)
-    assert [c.heading for c in shown.columns][1:3] == ["best F", "F at the ODS threshold"]
+    best = {"boundary": "best F", "pixel": "best F of pixels"}[metric]
+    assert [c.heading for c in shown.columns][1:3] == [best, "F at the ODS threshold"]
 
 
 @pytest.fixture
