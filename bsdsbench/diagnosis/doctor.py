@@ -18,6 +18,7 @@ from pathlib import Path
 from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import ERROR, Findings
+from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import Layout, group_files
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -158,6 +159,10 @@ def _examine_metric(
         # Some AP rules count the precision below the smallest recall as 0, so that AP is low if the
         # curve starts at a high recall
         run = Evaluation(options.protocol, name="maps", records=examination.measured)
-        if line := late_starts_note([run], name):
-            findings.note = f"note: of the {counted(findings.n_measured, 'image')} measured, {line}"
+        try:
+            if line := late_starts_note([run], name):
+                images = counted(findings.n_measured, "image")
+                findings.note = f"note: of the {images} measured, {line}"
+        except DataError as error:  # these images have no score
+            examination.report("refused", words=error.problems[0])
     return findings

@@ -538,11 +538,13 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
 
     `annotations` is their number. `faint` is True if values are above 0, but below gt_threshold.
     """
-    below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
+    below = " (all are below gt_threshold)" if faint else ""
+    unset = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
     return EmptyTruthError(
         f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
         "expected some",
         fix=(
+            *((unset,) if faint else ()),
             Setting("empty_gt", "count", "counts the false positives of such images"),
             Setting("empty_gt", "skip"),
             Setting("on_error", "skip", "leaves them out"),

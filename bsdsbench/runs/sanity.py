@@ -409,7 +409,8 @@ def _find_swapped(
 def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarning]:
     """Warn if most maps have thin edges, on which NMS is done, or broad ones without it.
 
-    If the ground truth of a map has broad edges too, it marks areas instead of lines.
+    If the ground truth of a map has broad edges too, it marks areas instead of lines, which is
+    right if the protocol thins them.
     """
     ids: dict[str, list[str]] = {"thin": [], "areas": [], "broad": []}
     n_checked = 0
@@ -421,7 +422,8 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
             ids["thin"].append(look.pred.image_id)
         elif not nms and thickness(look.soft) > BROAD_EDGES:
             is_area = thickness(look.truth) > BROAD_EDGES
-            ids["areas" if is_area else "broad"].append(look.pred.image_id)
+            key = "areas" if is_area else "broad"
+            ids[key] += [] if is_area and look.protocol.gt_thin else [look.pred.image_id]
     for key, image_ids in ids.items():
         if 2 * len(image_ids) > n_checked:
             description, fix = _THICK_OR_THIN[key]

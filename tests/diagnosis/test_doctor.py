@@ -374,3 +374,15 @@ def test_unsound_images_are_left_out_without_a_search_of_the_list():
     found.sound = images[:]
     found.report_images("zero", Unsearchable(images[:2]))
     assert found.sound == images[2:]
+
+
+def test_a_set_without_any_score_is_a_finding(tmp_path):
+    """All boundaries of classes are void in the truth."""
+    for folder, drawn in (("gt", [0, 255, 1]), ("pred", [0, 1, 1])):
+        (tmp_path / folder).mkdir()
+        labels = np.repeat(np.array(drawn, np.uint8), 9)
+        iio.imwrite(tmp_path / folder / "a.png", np.tile(labels, (30, 1)))
+    options = {"classes": ["a", "b"], "ids": [0, 1], "ignore": 255}
+    protocol = BSDS.replace(options={"semantic": options})
+    found = only(doctor(tmp_path / "pred", tmp_path / "gt", protocol, metrics="semantic"))
+    assert "no class has a ground-truth boundary" in found.message

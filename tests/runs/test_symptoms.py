@@ -298,6 +298,13 @@ def test_a_map_that_misses_the_object_is_not_inverted(metric):
         assert said_of([rng.random(dot.shape)], [dot], metric) == []
 
 
+@pytest.mark.parametrize(("gt_thin", "is_said"), [(False, True), (True, False)])
+def test_areas_are_lines_if_the_protocol_thins_them(gt_thin, is_said):
+    drawn = [mask for _, mask in masks()]
+    said = said_of([0.9 * mask for mask in drawn], drawn, "boundary", gt_thin=gt_thin)
+    assert ["have filled areas as ground truth" in line for line in said] == [True] * is_said
+
+
 @pytest.mark.parametrize(("size", "is_inverted"), [(2, False), (20, True)])
 def test_boundaries_of_many_small_regions_are_not_inverted(size, is_inverted):
     cells = np.add.outer(np.arange(60) // size, 99 * (np.arange(50) // size))
@@ -322,7 +329,8 @@ def test_no_object_at_all_is_no_other_order_of_labels():
     truth = bb.GroundTruth(
         "a", labels=np.add.outer(np.arange(20) // 5, 4 * (np.arange(20) // 5)) + 1
     )
-    for labels, is_said in ((np.zeros((20, 20), int), False), (truth.labels + 50, True)):
+    none, one = np.zeros((20, 20), int), np.full((20, 20), 99)
+    for labels, is_said in ((none, False), (one, False), (truth.labels + 50, True)):
         pred = bb.Prediction("a", classes=labels)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
