@@ -112,8 +112,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         header, start = comment.start(1), comment.end()
     first_line = text[start:].lstrip().partition("\n")[0]
     words, cells = (re.findall(r"[^\s,;]+", t.lower()) for t in (text[header:start], first_line))
-    if len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words):
-        start, first_line = header, text[header:start]  # such as "# label score" by numpy.savetxt
+    are_names = len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words)
+    if are_names and any(map(_is_number, cells)):  # such as "# label score" by numpy.savetxt
+        start, first_line = header, text[header:start]
     text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
     delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
@@ -140,9 +141,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     texts: dict[int, list[str]] = {k: [] for k in text_columns}  # column -> cells
     values = array("d")  # the numbers of all rows, one after another; reshaped at the end
     for row in rows:
+        if row[0] == "#" or row[0].startswith("# "):  # a comment
+            continue
         if len(row) != len(names):
-            if row[0].startswith("#"):  # a comment
-                continue
             fault = f"{len(row)} columns, expected {len(names)}"
             raise FaultError(f"line {lines.line_num}: {fault}")
         for k, cells in texts.items():
