@@ -53,6 +53,7 @@ def test_names_of_both_columns_among_others(read):
     assert read("# x, y of the target class\n1,2\n# fold 2\n0,3\n# end\n") == [[1, 0], [2, 3]]
     assert read("# class 3 score\nlabel x score\n1 7 2\n0 7 3\n# end it\n") == [[1, 0], [2, 3]]
     assert read("id,label,score\n#1,1,2\n#2,0,3\n") == [[1, 0], [2, 3]]
+    assert read("# score label\n# of fold 2\n0 1\n1 0\n") == [[1, 0], [0, 1]]
     for header, rows in (("y,p", "1,.5\n0,.25\n"), ("p,label", ".5,1\n.25,0\n")):
         assert read(f"{header}\n{rows}") == read(f"{header.replace('p', 'score')}\n{rows}")
 

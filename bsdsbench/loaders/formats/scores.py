@@ -107,14 +107,16 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     with its group, if any.
     """
     text = decode_text(data)
-    header = start = 0  # of the last comment, and of the table after comments
+    start, comments = 0, list[re.Match[str]]()  # of the table, and those before it
     while comment := _COMMENT.match(text, start):
-        header, start = comment.start(1), comment.end()
+        comments.append(comment)
+        start = comment.end()
     first_line = text[start:].lstrip().partition("\n")[0]
-    words, cells = (re.findall(r"[^\s,;]+", t.lower()) for t in (text[header:start], first_line))
-    are_names = len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words)
-    if are_names and any(map(_is_number, cells)):  # such as "# label score" by numpy.savetxt
-        start, first_line = header, text[header:start]
+    cells = re.findall(r"[^\s,;]+", first_line)
+    for comment in comments if any(map(_is_number, cells)) else ():  # not beside a header
+        words = re.findall(r"[^\s,;]+", comment[1].lower())
+        if len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words):
+            start, first_line = comment.start(1), comment[1]  # "# label score" by numpy.savetxt
     text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
     delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
