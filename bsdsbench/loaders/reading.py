@@ -263,7 +263,7 @@ class ReadOptions:
         # the whole set has only this number, it is perhaps a mask, whose objects are not numbered
         if flags & Values.PIECES and len(_object_numbers(images)) == 1:
             option = f"{self.metric}.components"
-            number = Setting(option, 8, "to number them, if both sides are masks")  # 8: also diagonally
+            number = Setting(option, 8, "to number them, if both sides are masks")
             levels = _first_with(Values.PIECES, images).levels
             has = f"{has_always} one number, {_listed(levels)}, for several pieces"
             as_one = Setting(option, 0, "to take them as one object")

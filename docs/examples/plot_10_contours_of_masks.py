@@ -42,8 +42,8 @@ for name, segment in segmenters.items():
 
 # %%
 # ``pairs`` counts the objects with a partner, and the objects of each map without one. An object
-# without a partner has the overlap 0 and no distance: distances are means over the pairs, and so
-# below those of slic, over 15 pairs, are as small.
+# without a partner has the overlap 0 and no distance. Distances are means over the pairs, so those
+# of slic below, over 15 pairs, say nothing of the objects that it missed.
 
 for run in runs:
     print(run.name, run.score("contour").pairs.to_mapping())
