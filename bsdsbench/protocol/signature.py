@@ -224,15 +224,15 @@ class Signature:
             if our_text == their_text or key == "maps" or UNKNOWN in (our_text, their_text):
                 continue
             is_unused = word.fields and unused.issuperset(word.fields)
-            severity = Severity.IGNORED if is_unused else word.severity
+            severity, cost = Severity.IGNORED if is_unused else word.severity, word.cost
             # Several tolerances are separated by commas. The main scores are at the first, so that
             # a difference in others is only noted, unless both runs have means over several
             tolerances = our_text.split(","), their_text.split(",")
             same_first = tolerances[0][0] == tolerances[1][0] and 1 in map(len, tolerances)
             if key == "tol" and same_first and severity is Severity.FORBIDS:
-                severity = Severity.SAID
+                severity, cost = Severity.SAID, "the main scores are at the first of them"
             name = _field_name(key, word)  # such as "max_dist", the first field in "tol"
-            differences.append(Difference(name, our_text, their_text, severity, word.cost))
+            differences.append(Difference(name, our_text, their_text, severity, cost))
         if not (self.protocol.stated and other.protocol.stated):
             return differences  # official result files do not state all settings
         for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():

@@ -164,6 +164,7 @@ def test_compare_and_gate_know_them(runs, tmp_path):
     assert all(found.tables())
     (difference,) = bb.comparability(three, alone["0.0075"])
     assert (difference.field, difference.severity) == ("max_dist", Severity.SAID)
+    assert "the main scores are at the first" in difference.line()
     with_first = bb.compare([three, alone["0.0075"]], names=["a", "b"], n_boot=20)
     assert "boundary.ods" in with_first.scores
     assert not [score for score in with_first.scores if "@" in score]
