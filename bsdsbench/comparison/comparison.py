@@ -298,21 +298,8 @@ class Comparison(TabularResult):
         return dict(json.loads(json.dumps(values), parse_constant=lambda constant: None))
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """Return the comparison restricted to some scores, such as "ods".
+        """Return the comparison with tables that show only some scores, such as "ods", or "all".
 
-        "all" keeps every score and shows all in tables. P-values are not corrected again. Raises
-        DataError if a score is unknown.
+        Raises DataError if a score is unknown.
         """
-        if "all" in scores:
-            return replace(self, shown=self.scores)
-        kept = chosen_scores(scores, self.scores)
-        return replace(
-            self,
-            scores=kept,
-            intervals=tuple(i for i in self.intervals if i.score in kept),
-            differences=tuple(d for d in self.differences if d.score in kept),
-            letters={score: self.letters[score] for score in kept},
-            ranks={score: self.ranks[score] for score in kept},
-            coverage={score: text for score, text in self.coverage.items() if score in kept},
-            shown=kept,
-        )
+        return replace(self, shown=chosen_scores(scores, self.scores))

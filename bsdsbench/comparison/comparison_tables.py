@@ -158,7 +158,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         latex_caption = ""  # the title, which is more precise, becomes the caption
     else:
         labels = [METHOD]
-        only_metric = _title_of_only_metric(compared.scores)  # "" if several, or the default
+        only_metric = _title_of_only_metric(compared.scores_shown)  # "" if several, or the default
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
@@ -270,7 +270,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     else:  # a row per score and pair of runs, in the order of the comparison
         key, title = "differences", "Differences"
         # A single metric is named by the title of the table of scores, which is above this one
-        is_metric_named = _title_of_only_metric(compared.scores) != ""
+        is_metric_named = _title_of_only_metric(compared.scores_shown) != ""
         for d in differences:
             score_name = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_name, *_difference_cells(d, compared.level)])

@@ -160,7 +160,7 @@ def test_tables_mark_the_best_run_of_each_class(runs, compared):
 )
 def test_words_choose_scores_of_classes(compared, words, scores):
     assert names_meant(words, compared.scores) == scores
-    assert compared.only(words).scores == tuple(scores)
+    assert compared.only(words).shown == tuple(scores)
     shown = {column.key for table in compared.only(words).tables() for column in table.columns}
     assert "difference" in shown
 
@@ -369,7 +369,7 @@ def test_notes_are_of_the_rows_that_are_shown(runs):
 def test_a_score_is_known_by_its_name_in_result_json(runs, compared):
     name = "segmentation.per_class.left.kidney.iou"
     assert name in runs[0].numbers()
-    assert compared.only([name]).scores == ("segmentation.left.kidney.iou",)
+    assert compared.only([name]).shown == ("segmentation.left.kidney.iou",)
     assert [c.score for c in check(runs[0], Baseline.of(runs[0]), scores=[name]).checks] == [
         "segmentation.left.kidney.iou"
     ]
@@ -380,7 +380,7 @@ def test_a_score_is_known_by_its_name_in_result_json(runs, compared):
 
 
 def test_a_heading_of_two_metrics_means_both(compared):
-    chosen = compared.only(["Tumour.Dice"]).scores
+    chosen = compared.only(["Tumour.Dice"]).shown
     assert chosen == ("contour.tumour.dice", "segmentation.tumour.dice")
 
 

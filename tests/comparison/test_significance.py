@@ -91,7 +91,7 @@ def test_refusals(pair):
 def test_only(pair):
     found = bb.compare(pair, n_boot=9)
     few = found.only(["ods", "pixel.ap"])
-    assert few.scores == ("boundary.ods", "pixel.ap")
+    assert few.shown == ("boundary.ods", "pixel.ap")
     assert few.difference_of("a", "b", "ods") == found.difference_of("a", "b", "ods")
     assert [c.heading for c in few.tables()[0].columns[1:2]] == ["ODS"]
     refused(r"score 'nope': expected some of boundary\.ods", found.only, ["nope"])
