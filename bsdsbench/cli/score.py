@@ -248,7 +248,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
     if is_coco:
         _refuse_for_coco(gt, metrics)  # metrics that cannot score masks of objects
-    compile_first(metrics)  # the kernels, on the first run of all
+    compile_first(metrics, args.pred_dir, gt)  # the kernels, on the first run of all
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -274,9 +274,11 @@ def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
-    # Metrics of label maps have options that inherit from LabelOptions
-    options = {name: registry.get(name).options or object for name in registry.names()}
-    fitting = [name for name, kind in options.items() if issubclass(kind, LabelOptions)]
+    fitting = []  # the metrics of label maps, whose class of options is a child of LabelOptions
+    for name in registry.names():
+        options_class = registry.get(name).options  # None if the metric has no options
+        if options_class and issubclass(options_class, LabelOptions):
+            fitting.append(name)
     if unfit := [name for name in metrics if name not in fitting]:
         has = f"holds masks of objects (COCO), which {', '.join(unfit)} does not read"
         expected = f"expected --metrics {' or '.join(fitting)}"
@@ -406,7 +408,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
     if inputs.task and inputs.gt:  # refuse a --gt of another data set before the detector runs
         check_truth(inputs.task, inputs.gt, inputs.protocol)
     if inputs.gt:  # the maps will be scored: compile the kernels before, too
-        compile_first(inputs.metrics)
+        compile_first(inputs.metrics, inputs.images, inputs.gt)
     return inputs
 
 

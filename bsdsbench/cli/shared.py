@@ -390,15 +390,22 @@ def resolve_inputs(
     return RunInputs(image_folder, gt, names, protocol, task)
 
 
-def compile_first(metrics: Iterable[str] = registry.DEFAULT_METRICS) -> None:
+def compile_first(
+    metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str] | None
+) -> None:
     """Compile the kernels if they were never compiled and any of the metrics matches pixels.
 
-    A message announces the wait of a few seconds.
+    A message announces the wait of a few seconds. If one of the input `folders` does not exist,
+    nothing is compiled, so that the user gets the error at once. Folders that are None are ignored.
     """
     from bsdsbench.kernels import never_compiled
 
+    if not never_compiled():
+        return
     # Metrics that match pixels use the tolerance of the protocol, its field max_dist
-    if never_compiled() and any("max_dist" in registry.get(name).uses for name in metrics):
+    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
+    inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
+    if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, a few seconds", progress=True)

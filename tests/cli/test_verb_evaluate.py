@@ -48,6 +48,9 @@ def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch, tmp_path)
     monkeypatch.setattr("bsdsbench.kernels.warm.compile_once", lambda: compiled.append(True))
     words = ("evaluate", pred, "--gt", gt, *FEW)
     assert "compiling" not in command(*words, "--metrics", "pixel,region").stderr
+    wrong = command("evaluate", pred, "--gt", gt / "wrong")
+    assert "compiling" not in wrong.stderr
+    assert "wrong: " in wrong.stderr
     assert not compiled
     assert "first run: compiling" in command(*words, "--metrics", "pixel,crispness").stderr
     assert compiled == [True]
