@@ -44,8 +44,6 @@ from bsdsbench.tables.table import Table
 from bsdsbench.text import counted, listed, show, visible
 from bsdsbench.transforms.multi_scale import Detector
 
-_SAVE_INTERVAL = 1.0  # seconds between two writings of run.json
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DetectorRun(TabularResult):
@@ -319,14 +317,13 @@ def _detect(
     and the call is repeated.
 
     record: modified in place: the kind of the maps and the times of the calls are set. It is saved
-        before the first map, then about once a second, and at the end even after an error.
+        before the first map, and at the end even after an error.
 
     Raises DataError if the detector returns soft maps for some images and labels for others. If the
     user interrupts the run, KeyboardInterrupt is raised again with advice on how to resume.
     """
     failed = {}
     is_warm = False
-    last_save = -_SAVE_INTERVAL
     try:
         for done, (image_id, path) in enumerate(photos.items(), 1):
             try:
@@ -343,13 +340,12 @@ def _detect(
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = _reason_of(error)
             else:
-                record.kind = record.kind or file.kind  # that of the first map, or of kept maps
+                if record.kind is None:  # there is no map yet
+                    record.kind = file.kind
+                    record.save(maps)
                 if file.kind != record.kind:
                     kinds = "both soft maps and labels"
                     raise DataError(f"the function returned {kinds}, expected one kind")
-                if time.monotonic() - last_save > _SAVE_INTERVAL:  # also before the first map
-                    record.save(maps)
-                    last_save = time.monotonic()
                 # durable=False: to flush every map to the disk is slow
                 write_atomic(maps / f"{image_id}{file.suffix}", file.content, durable=False)
                 record.milliseconds[image_id] = round(1000 * seconds, 3)
