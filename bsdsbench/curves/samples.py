@@ -62,7 +62,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     if y.dtype == bool:
         reading = "binary"
     elif reading == "auto":
-        reading = _infer_reading(y, s)
+        reading = _infer_reading(y)
     if reading == "larger":
         values = np.unique(y)
         if values.size != 2:
@@ -78,7 +78,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     return Samples(positive, negative, s.astype(np.float64, copy=False))
 
 
-def _infer_reading(labels: NDArray[Any], scores: NDArray[Any]) -> LabelReading:
+def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if a label is -1, otherwise "binary".
 
     An InputWarning says how many labels of 0 are left out beside -1 and 1. If there are labels
@@ -98,13 +98,7 @@ def _infer_reading(labels: NDArray[Any], scores: NDArray[Any]) -> LabelReading:
     others = values[~np.isin(values, (0, 1))]
     if values.size == 2:
         fixes.append(Setting("reading", "larger", "for the larger of two as positive"))
-    is_graded = bool((values != np.rint(values)).any())
-    # Three whole numbers may be two classes and void, beside decisions in place of scores
-    if (is_graded or values.size > 3) and values.size > 2 and np.isin(scores, (0, 1)).all():
-        fixes.append("exchange labels and scores")
-    elif is_graded:
-        fixes.append("write 1 for shares above one half, else 0")
-    elif (values == 0).any():
+    if (values == 0).any() and (values == np.rint(values)).all():  # not shares
         fixes.append(Setting("reading", "binary", "for all but 0 as positive"))
         if values.size == 3 and others.size == 1:
             fixes.append(f"remove the rows of {others[0]:g} if it is void")

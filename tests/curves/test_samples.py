@@ -44,8 +44,8 @@ REFUSED = {
     "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
     "void": ([0, 1, 255], [1.0, 2, 3], "reading='binary' .*remove the rows of 255 if it is void"),
     "void beside decisions": ([0, 1, 255, 0], [1, 1, 0, 0], "remove the rows of 255"),
-    "shares": ([0, 0.3, 1, 0.7], [1.0, 2, 3, 4], "write 1 for shares above one half"),
-    "exchanged": ([0.2, 0.3, 0.7], [1, 0, 1], "exchange labels and scores"),
+    "shares": ([0, 0.3, 1, 0.7], [1.0, 2, 3, 4], "-1, 0 and 1$"),
+    "exchanged": ([0.2, 0.3, 0.7], [1, 0, 1], "^labels: 3 values with 0.2 among them"),
     "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
     "transposed": (
         np.zeros((2, 3)),
