@@ -174,6 +174,8 @@ def _compare_sampled(
     if not has_several_runs:
         differences = _mark_solver(differences, sampled)
     protocols = [registry.describe(metrics, run.protocol) for run in runs]
+    # The scores in tables: by default those that the metrics of the first run show
+    shown = default_scores(runs[0], compared.scores, parts=not has_several_runs)
     return Comparison(
         names=run_names,
         scores=compared.scores,
@@ -193,8 +195,7 @@ def _compare_sampled(
         protocol=" / ".join(dict.fromkeys(protocols)),
         reading=reading_line(runs),  # how the files were interpreted
         notes=(*sampling.notes(runs[0]), *_notes_on_samples(n_runs, paired, sampling)),
-        # In tables: by default the scores that the metrics of the first run show
-        shown=tuple(default_scores(runs[0], compared.scores, parts=not has_several_runs)),
+        shown=tuple(shown) or compared.scores,
         cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
         n_clusters=sampling.n if sampling.column else 0,
         left_out=_left_out_by_method(methods, runs),

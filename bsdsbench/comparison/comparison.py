@@ -161,7 +161,7 @@ class Comparison(TabularResult):
     notes : tuple of str
         Notes for the reader, such as forced differences. Images left out are in `left_out`.
     shown : tuple of str
-        The scores to show in tables. If empty, all scores are shown.
+        The scores to show in tables.
     cluster, n_clusters
         The column of the clusters and their number. If single images were drawn, "" and 0.
     left_out : dict of str to dict
@@ -226,11 +226,6 @@ class Comparison(TabularResult):
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
-
-    @property
-    def scores_shown(self) -> tuple[str, ...]:
-        """Return the scores to show in tables: `shown`, or all scores if it is empty."""
-        return self.shown or self.scores
 
     @property
     def percent(self) -> str:

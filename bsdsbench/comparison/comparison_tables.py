@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[Table]:
-    """Return the tables of a comparison, restricted to the scores in `scores_shown`.
+    """Return the tables of a comparison, restricted to the scores in `shown`.
 
     - If a method has several runs, the means over them with their spread.
     - The overall scores of each run, and the differences between each pair of runs.
@@ -42,7 +42,7 @@ def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[
     """
     # The metric of per-part scores, or "" for the overall scores of all metrics -> the scores
     scores_of_tables: dict[str, list[str]] = {"": []}
-    for score in compared.scores_shown:
+    for score in compared.shown:
         name = parse_score(score)
         metric = name.metric if name.part else ""
         scores_of_tables.setdefault(metric, []).append(score)
@@ -88,7 +88,7 @@ def _title_of_only_metric(scores: Sequence[str]) -> str:
 
 def _means_table(compared: Comparison, spread: Spread) -> Table:
     """Build the table of the mean over runs of each method and score, with the spread."""
-    shown = compared.scores_shown
+    shown = compared.shown
     rows: list[list[Cell]] = []
     for name in compared.names:
         rows.append([name, *(compared.of_runs[name, score].cell(spread) for score in shown)])
@@ -132,7 +132,7 @@ def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
     A cell holds the score, its interval and, if several runs are compared, the letters of the run:
     runs that share a letter do not differ significantly.
     """
-    shown, names = set(compared.scores_shown), compared.names
+    shown, names = set(compared.shown), compared.names
     cells = {}
     for i in compared.intervals:
         if i.score in shown:
@@ -158,7 +158,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         latex_caption = ""  # the title, which is more precise, becomes the caption
     else:
         labels = [METHOD]
-        only_metric = _title_of_only_metric(compared.scores_shown)  # "" if several, or the default
+        only_metric = _title_of_only_metric(compared.shown)  # "" if several, or the default
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
@@ -270,7 +270,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
     else:  # a row per score and pair of runs, in the order of the comparison
         key, title = "differences", "Differences"
         # A single metric is named by the title of the table of scores, which is above this one
-        is_metric_named = _title_of_only_metric(compared.scores_shown) != ""
+        is_metric_named = _title_of_only_metric(compared.shown) != ""
         for d in differences:
             score_name = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_name, *_difference_cells(d, compared.level)])

@@ -146,7 +146,7 @@ def rank_tables(comparisons: Mapping[str, Comparison], slice_column: str = "") -
     labels = [Field("score", "Score"), *slice_fields, METHOD]
     rank_rows = list[list[Cell]]()
     win_rows = list[list[Cell]]()
-    for score in first.scores_shown:
+    for score in first.shown:
         for slice_name, compared in comparisons.items():
             ranks = compared.ranks[score]  # its fields have one entry per method, the best first
             for k, name in enumerate(ranks.names):

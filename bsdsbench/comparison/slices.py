@@ -497,7 +497,7 @@ def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     if len(first.names) == 1:
         fix = f"`bsdsbench report OUT --by {column}` shows the scores of one run by slice"
         raise DataError(f"{first.names[0]}: one run, expected two to compare", fix=fix)
-    for score in first.scores_shown:
+    for score in first.shown:
         in_slices = [(name, d) for name, c in comparisons.items() for d in c.differences]
         of_score = [(name, d) for name, d in in_slices if d.score == score]  # all slices and pairs
         corrected = holm_together(d for _, d in of_score)  # in the same order

@@ -357,7 +357,7 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
     one line each, and a last line gives the number of the remaining runs. Runs with an undefined
     score are left out; if all are undefined, the list is empty.
     """
-    score = comparison.scores_shown[0]
+    score = comparison.shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
     title = heading(score, in_title=len(metrics) == 1)  # names the metric if there are several
     # One interval per run: its value of the score, and the limits `low` and `high`
