@@ -368,7 +368,8 @@ class Readings(NamedTuple):
             maxima = [evidence.strongest for evidence in preds]
             if any(maxima):  # soft maps; they are 0 for masks, and for soft maps of zeros
                 largest = max(maxima)
-                yield _faint_problem(records[maxima.index(largest)].form, largest)
+                form = records[maxima.index(largest)].form
+                yield _faint_problem(form, largest, beside_mask=self.gt.kind is Kind.MASK)
             else:
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
@@ -494,18 +495,18 @@ def _listed(levels: Sequence[float]) -> str:
     return ", ".join(f"{level:g}" for level in levels)
 
 
-def _faint_problem(form: str, top: float) -> Problem:
+def _faint_problem(form: str, top: float, beside_mask: bool) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
     `top` is the largest value in the set, and `form` the storage format of the map that has it:
     "soft8" (uint8), "soft16" (uint16), "classes" for a stack of boundary maps, or another one, such
-    as "float".
+    as "float". `beside_mask`: the truth is a mask, with which no regions are compared.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)  # white: 1 in floats
     if form == "classes" and top >= 1:  # of 8 bits, because no float map that reaches 1 is faint
         full_scale = 255
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
-    if form != "classes" and full_scale > 1 and top > 1:  # integers, perhaps numbers of regions
+    if form != "classes" and full_scale > 1 < top and not beside_mask:  # perhaps region numbers
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
     fixes.append("--metrics contour scores masks and class labels")
     scale = f" of {full_scale}" if full_scale > 1 else ""

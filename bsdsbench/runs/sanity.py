@@ -486,6 +486,9 @@ def evidence_of(
             soft = pred.parts[pred.kind]
             # Float arrays are never faint: a network in training may return any values
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
+            # A metric that stretches each map itself takes any scale
+            is_scaled = has_thresholds or "normalise" in metric.used(metric.options_of(protocol))
+            may_be_faint = may_be_faint and (is_scaled or not soft.any())
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strongest = float(soft.max(initial=0))
                 values |= Values.FAINT

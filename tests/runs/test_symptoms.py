@@ -336,3 +336,19 @@ def test_no_object_at_all_is_no_other_order_of_labels():
             warnings.simplefilter("always")
             bb.evaluate_items([("a", pred, truth)], protocol, **ONE | {"metrics": "contour"})
         assert any("no label is in both" in str(warning.message) for warning in said) == is_said
+
+
+@pytest.mark.filterwarnings("ignore:no probability exceeds")
+def test_a_metric_that_stretches_each_map_takes_any_scale(tmp_path):
+    for folder in ("pred", "gt", "none"):
+        (tmp_path / folder).mkdir()
+    for k, mask in masks(3):
+        imageio.imwrite(tmp_path / "pred" / f"{k}.png", mask.astype(np.uint8))
+        imageio.imwrite(tmp_path / "none" / f"{k}.png", mask.astype(np.uint8) * 0)
+        imageio.imwrite(tmp_path / "gt" / f"{k}.png", mask.astype(np.uint8) * 255)
+    run = bb.evaluate(tmp_path / "pred", tmp_path / "gt", **ONE | {"metrics": "saliency"})
+    assert run.score("saliency").mae_mean == 0
+    with pytest.warns(InputWarning, match="every map is all zeros"):
+        bb.evaluate(tmp_path / "none", tmp_path / "gt", **ONE | {"metrics": "saliency"})
+    with pytest.raises(DataError, match=r"no value above 1 of 255 .*\(normalise=True"):
+        bb.evaluate(tmp_path / "pred", tmp_path / "gt", **ONE | {"metrics": "calibration"})
