@@ -240,7 +240,7 @@ def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) 
         annotator = first_annotator + k
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator)
         if n_steps == 1:  # all predicted vertices are on
-            matched_gt += _match_two_maps(pred, gt, geometry, work)
+            matched_gt += match_two_maps(pred, gt, geometry, work)
         else:
             _match(steps, pred, gt, geometry, work, matched_gt)
     return AllMatches(pred, gt_bits, matched_gt)
@@ -269,13 +269,13 @@ def count_partners(truth: Truth) -> I8:
     for i, j in combinations(range(truth.n_annotators), 2):
         first, second = sides[i]._replace(tie_factor=graph.PRED_TIE_FACTOR), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, second.pixel.size, annotator=0)
-        _match_two_maps(first, second, geometry, work)  # sets the mates of all vertices
+        match_two_maps(first, second, geometry, work)  # sets the mates of all vertices
         n_partners[vertices_of[i]] += first.nodes["mate"] != NO_VERTEX
         n_partners[vertices_of[j]] += second.nodes["mate"] != NO_VERTEX
     return n_partners
 
 
-def _match_two_maps(first: Side, second: Side, geometry: graph.Geometry, work: graph.Work) -> int:
+def match_two_maps(first: Side, second: Side, geometry: graph.Geometry, work: graph.Work) -> int:
     """Match the vertices of two maps, and return the number of pairs.
 
     The vertices of the smaller map are inserted one by one, with the larger map complete from the

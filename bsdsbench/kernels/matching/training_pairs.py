@@ -15,14 +15,10 @@ import numpy as np
 
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.bits import pack
-from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import graph
-from bsdsbench.kernels.matching.graph import clear_matching
-from bsdsbench.kernels.matching.matching import matched_pairs
-from bsdsbench.kernels.matching.search import enter_vertices
+from bsdsbench.kernels.matching.matching import match_two_maps, matched_pairs
 
 _TIE_BITS = 16
-_ZERO = np.int64(0)  # for a literal 0, numba would compile what is called with it once more
 _WEIGHT_BITS = 60
 _FINEST_UNIT_BITS = 40  # a unit is at least 2^-40
 
@@ -98,23 +94,8 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     geometry = graph.geometry_of(first.shape, tile_masks, offset_weight.ravel(), 0, _TIE_BITS)
     # Only the vertices of `first` search for edges, so one array (arena) for edges is enough
     arena = graph.new_arena(n, second_pixel.size, cost.size)
-    no_bits = np.zeros((vertices.pixel.size, 0), np.uint64)  # as there are no thresholds
-    side = graph.new_side(vertices, 0, graph.PRED_TIE_FACTOR, arena, no_bits, -first_cost)
-    opposite = graph.new_side(vertices, 1, graph.GT_TIE_FACTOR, arena, no_bits, -second_cost)
-    work = graph.new_work(second_pixel.size, n_steps=0)
-    order = np.arange(n, dtype=np.uint32)  # insert the vertices of `first` one after another
-    _enter_all(order, side, opposite, geometry, work)
+    step_bits = np.zeros((vertices.pixel.size, 1), np.uint64)  # of the only step
+    side = graph.new_side(vertices, 0, graph.PRED_TIE_FACTOR, arena, step_bits, -first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT_TIE_FACTOR, arena, step_bits, -second_cost)
+    match_two_maps(side, opposite, geometry, graph.new_work(second_pixel.size, n_steps=1))
     return matched_pairs(side, second_pixel)
-
-
-@kernel(_nrt=False)
-def _enter_all(order, side, opposite, geometry, work):
-    """Insert vertices into an empty matching one by one.
-
-    order uint32: the vertices of `side` to insert; overwritten.
-    side, opposite: the two vertex sets of the graph. Their vertices receive their mates.
-    geometry, work: the constants for finding and weighting edges, and work space.
-    """
-    clear_matching(side, _ZERO)
-    clear_matching(opposite, _ZERO)
-    enter_vertices(order, order.size, side, opposite, geometry, work, _ZERO)
