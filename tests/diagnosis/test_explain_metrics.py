@@ -127,7 +127,7 @@ def test_a_score_of_another_metric_than_the_runs_is_refused():
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
         ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
         ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
-        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"classes", "ignored"}),
+        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"ignored"}),
     ],
 )
 def test_the_doctor_says_what_the_metric_finds_odd(
