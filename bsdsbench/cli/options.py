@@ -118,8 +118,8 @@ def _parse_labels(
 
 
 def _parse_recipe(text: str) -> str:
-    """Return the value of --nms; refuse "", and a folder, which was meant as that of the maps."""
-    if text.strip() and not os.path.isdir(text):
+    """Return the value of --nms; refuse a folder, which was meant as that of the maps."""
+    if not os.path.isdir(text):
         return text
     from bsdsbench.protocol.nms_recipes import RECIPES
 

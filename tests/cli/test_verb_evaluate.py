@@ -145,7 +145,7 @@ HUMANS = ["--humans", "--gt", "{gt}"]
             "NMS recipe 'hedd': expected one of hed",
         ),
         (["--nms", "{pred}", "--gt", "{gt}"], "pred': expected a recipe, such as rcf; without one"),
-        (["{pred}", "--gt", "{gt}", "--nms", ""], "--nms '': expected a recipe"),
+        (["{pred}", "--gt", "{gt}", "--nms", ""], "--nms '': expected a value"),
         (["{pred}"], "--gt"),
         (["--gt", "{gt}"], "PRED_DIR"),
         (["{pred}", *HUMANS], "PRED_DIR"),
