@@ -149,7 +149,7 @@ CHECKS = {
         "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
         "bit: rounding decides whether such a value is on",
         ("save the maps unrounded, or as 8 or 16 bit PNG",)),
-    "jpeg": (WARNING, "{n} of {measured} maps are JPEG, whose artefacts are false edges",
+    "jpeg": (WARNING, "{n} of {measured} maps have JPEG artefacts, which are false edges",
         ("save as PNG or .npy",)),
     "shift": (WARNING,
         "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns; moved back, {tried}",

@@ -1,6 +1,7 @@
 """What `doctor` measures of boundary maps, to find their problems. Maps are (H, W) in [0, 1].
 
-`thickness` is 0.00 to 0.56 for thinned maps and 0.99 for raw maps.
+The limits are far from the values of sound maps: `thickness` is 0.00 to 0.56 for thinned maps and
+0.99 for raw maps; `_jpeg_ratio` is below 1.13 for sound maps and above 1.29 for JPEG at quality 92.
 """
 
 from __future__ import annotations
@@ -21,26 +22,33 @@ REACH = 16  # largest displacement searched, in rows and in columns
 # Least correlation with the ground truth at which displacement is measured; that of noise on n
 # pixels is up to 10 / sqrt(n)
 LEAST_CORRELATION, _OF_NOISE = 0.1, 10
+JPEG_RATIO = 1.2  # a larger `_jpeg_ratio` means JPEG compression
+N_ERRORS = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
+JPEG_BLOCK = 8  # rows and columns of a JPEG block
+LEAST_SPAN = 8  # a block whose values (0 .. 255) do not span more is nearly constant
+HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is at least this
+VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
 def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     """Return the codes of those problems of a boundary map that are slow to find.
 
     - "inverted": the map is much darker on the ground truth than off it
-    - "jpeg": the file has a JPEG suffix
+    - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
     - "thinned": the lines are those of NMS, not thin ones of a network, but the protocol
       expects raw maps, which it thins by NMS or does not thin at all
     - "raw": the lines are broad, but the protocol does not apply NMS
     - "grid-values": in a map of floats to which no NMS is applied, MANY_VALUES or more different
       values are multiples of 1/100, but some thresholds only almost
 
-    The last three are looked for in soft maps only, and not in a ucm2.
+    The last three, and artefacts, are looked for in soft maps only, and not in a ucm2.
     """
-    protocol = look.protocol
+    protocol, is_soft = look.protocol, look.pred.kind == "soft"
     codes = {"inverted"} if look.has_dark_boundaries else set()
-    if file.lower().endswith((".jpg", ".jpeg")):
+    is_jpeg = file.lower().endswith((".jpg", ".jpeg"))
+    if is_jpeg or (is_soft and _jpeg_ratio(look.soft) > JPEG_RATIO):
         codes.add("jpeg")
-    if look.pred.kind != "soft":
+    if not is_soft:
         return codes
     if protocol.nms or not protocol.thin:  # thins raw maps itself, or does not thin at all
         codes |= {"thinned"} if fit.is_suppressed(look.soft) else set()
@@ -57,6 +65,55 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
         if np.count_nonzero(values == nearest_hundredths) >= MANY_VALUES:
             codes.add("grid-values")
     return codes
+
+
+def _jpeg_ratio(soft: F8) -> float:
+    """Measure the traces of JPEG compression in a map (H, W): above JPEG_RATIO, it was compressed.
+
+    JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
+    fraction of such coefficients that vanish on JPEG's block grid, divided by the larger of the
+    fractions on two displaced grids. Their blocks straddle those of JPEG, so that only smooth parts
+    of the map itself make coefficients vanish there. The fractions are computed for each block
+    (`_compute_vanishing_shares`) and averaged.
+
+    Returns 1 (no trace) if no coefficient vanishes on one of the grids, or if the fraction on
+    JPEG's grid is not larger by at least N_ERRORS standard errors of the difference.
+    """
+    shares = _compute_vanishing_shares(soft)  # one per block
+    largest = 0.0  # largest mean share on a displaced grid
+    for top, left in ((4, 4), (3, 5)):  # row and column where a displaced grid starts
+        displaced_shares = _compute_vanishing_shares(soft[top:, left:])
+        if not (shares.any() and displaced_shares.any()):
+            return 1.0
+        variance = shares.var() / shares.size + displaced_shares.var() / displaced_shares.size
+        if shares.mean() - displaced_shares.mean() < N_ERRORS * np.sqrt(variance):
+            return 1.0
+        largest = max(largest, displaced_shares.mean())
+    return float(shares.mean() / largest)
+
+
+def _compute_vanishing_shares(soft: F8) -> F8:
+    """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
+
+    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Coefficient (u, v) is of high
+    frequency if u + v >= HIGH_FREQUENCY, and vanishes if its absolute value is below VANISHING.
+    Incomplete blocks, and blocks whose values span at most LEAST_SPAN, are left out. Returns
+    float64 (blocks,), one fraction per remaining block.
+    """
+    from scipy.fft import dctn
+
+    rows, cols = soft.shape[0] // JPEG_BLOCK, soft.shape[1] // JPEG_BLOCK  # of complete blocks
+    complete = 255 * soft[: rows * JPEG_BLOCK, : cols * JPEG_BLOCK]
+    in_grid = complete.reshape(rows, JPEG_BLOCK, cols, JPEG_BLOCK)
+    blocks = in_grid.swapaxes(1, 2).reshape(-1, JPEG_BLOCK, JPEG_BLOCK)  # (blocks, 8, 8)
+    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > LEAST_SPAN]
+    if not blocks.size:
+        return np.zeros(0)
+    coefficients = dctn(blocks, axes=(1, 2), norm="ortho")
+    u = np.arange(JPEG_BLOCK)
+    is_high = u[:, None] + u >= HIGH_FREQUENCY  # (8, 8)
+    vanishes = np.abs(coefficients) < VANISHING
+    return np.asarray(vanishes[:, is_high].mean(axis=1))
 
 
 def _correlate_shifts(soft: F8, truth: F8) -> F8:

@@ -15,6 +15,7 @@ import bsdsbench as bb
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import GAIN
 from bsdsbench.diagnosis.doctor import doctor
+from bsdsbench.diagnosis.measured_maps import JPEG_RATIO, _jpeg_ratio
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import changed, refused
@@ -268,10 +269,20 @@ def test_noise_and_votes_of_small_maps_have_no_faults(shape, tmp_path):
     assert codes(tmp_path / "votes", tmp_path / "gt") - {"few-values"} == set()
 
 
-def test_maps_that_are_jpeg(tmp_path, small, six):
-    for path in (small / DETECTORS[0]).iterdir():
-        iio.imwrite(tmp_path / f"{path.stem}.jpg", iio.imread(path), quality=90)
-    found = only(doctor(tmp_path, six))
+@pytest.mark.parametrize("method", [*DETECTORS, RAW])
+def test_no_jpeg_in_small_sound_maps(method):
+    """Between a hundred blocks chance alone makes the ratio 1.9."""
+    maps = [iio.imread(path) / 255 for path in sorted(sample_results(method).glob("*.png"))]
+    crops = [soft[y : y + 96, x : x + 96] for soft in maps for y in (0, 160) for x in (0, 160)]
+    assert max(map(_jpeg_ratio, crops)) <= JPEG_RATIO
+
+
+@pytest.mark.parametrize("method", [*DETECTORS, RAW])
+def test_maps_that_were_jpeg(method, tmp_path, small, six):
+    for path in (small / method).iterdir():
+        data = iio.imwrite("<bytes>", iio.imread(path), extension=".jpg", quality=90)
+        iio.imwrite(tmp_path / path.name, iio.imread(data), compress_level=1)
+    found = only(doctor(tmp_path, six, BSDS.replace(nms=method == RAW)))
     assert (found.code, found.level, len(found.files)) == ("jpeg", "warning", 6)
 
 
