@@ -74,7 +74,7 @@ def worst_figure(
 
 _OVERLAY_COLORS = (
     "Overlays: green is matched, orange false, blue missed, pink of another class or object, gray "
-    "void. Shades of orange and blue are classes of errors."
+    "void. Shades of orange and blue are classes of errors; a ring marks the largest distance."
 )
 # A column of the table of images -> image id -> cell
 _Columns = dict[Field, Mapping[str, Any]]
