@@ -4,7 +4,7 @@ Maps are stored as float32 (H, W). Each pixel is computed in float64 with a fixe
 summation, so that results are reproducible.
 """
 
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,37 +62,47 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
             filtered[y, x] = sums[x]
 
 
-def _slope(image: _Image, axis: int) -> _Image:
-    """Return the derivative of a map (H, W) along an axis by differences, one-sided at the border.
+@kernel(_nrt=False)
+def _write_gradient(image, dy, dx, difference):
+    """Compute the derivative of a map along one axis by central differences.
 
-    A map of one row (or column) has no slope along the axis.
+    Differences are one-sided at the border.
+
+    image float32 (H, W): the map.
+    dy, dx: (1, 0) for the derivative along y (downwards), (0, 1) for x (to the right).
+    difference float32 (H, W): receives the derivative.
     """
-    return np.gradient(image, axis=axis) if image.shape[axis] > 1 else np.zeros_like(image)
+    h, w = image.shape
+    for y in range(h):
+        for x in range(w):
+            y0, y1 = max(y - dy, 0), min(y + dy, h - 1)
+            x0, x1 = max(x - dx, 0), min(x + dx, w - 1)
+            step = max(y1 - y0 + x1 - x0, 1)
+            difference[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
 
 
-class _Normal(NamedTuple):
-    """The direction of the ridge normal at each pixel, as x and y of a unit vector."""
-
-    cos: _Image  # (H, W): x, to the right
-    sin: _Image  # (H, W): y, downwards
-
-
-def _ridge_normal(smoothed: _Image) -> _Normal:
-    """Return the direction of the ridge normal from the second derivatives of a smoothed map.
+@kernel(_nrt=False)
+def _write_normal(gxx, gxy, gyy, cos, sin):
+    """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
 
     The formula is copied from the published NMS program (of structured edges and HED), so that
     scores agree: atan(Gyy sign(-Gxy) / (Gxx + 1e-5)). The angle is 0 if Gxy or Gyy is 0. A normal
     that points the other way (the angle plus 180 degrees) serves as well.
+
+    gxx, gxy, gyy float32 (H, W): the second derivatives of the map, such as gxy by x and by y.
+    cos, sin float32 (H, W): filled in place.
     """
-    gy = _slope(smoothed, 0)
-    gxx, gxy, gyy = _slope(_slope(smoothed, 1), 1), _slope(gy, 1), _slope(gy, 0)
-    # The angle is atan(rise / run); 1e-5 keeps the quotient finite if Gxx is 0
-    rise = np.where(gxy > 0, -gyy, gyy).astype(np.float64)
-    run = gxx.astype(np.float64) + 1e-5
-    is_level = (gxy == 0) | (rise == 0)
-    rise[is_level], run[is_level] = 0.0, 1.0  # angle 0
-    length = np.sqrt(rise * rise + run * run)  # so the cosine is run / length
-    return _Normal((run / length).astype(np.float32), (rise / length).astype(np.float32))
+    h, w = cos.shape
+    for y in range(h):
+        for x in range(w):
+            # The angle is atan(rise / run); 1e-5 keeps the quotient finite if Gxx is 0
+            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
+            if gxy[y, x] > 0:
+                rise = -rise  # the factor sign(-Gxy) is -1
+            if gxy[y, x] == 0 or rise == 0:
+                rise, run = 0.0, 1.0  # angle 0
+            length = math.sqrt(rise * rise + run * run)  # so the cosine is run / length
+            cos[y, x], sin[y, x] = run / length, rise / length
 
 
 @inner
@@ -147,7 +157,16 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
-    cos, sin = _ridge_normal(_smooth(image, 4))  # radius 4 as in the published NMS program
+    # The direction (cos, sin) of the normal to the ridges, from the second derivatives of the
+    # smoothed map: 0, 1 is along x (to the right), and 1, 0 along y (downwards)
+    smoothed = _smooth(image, 4)  # as in the published NMS program
+    gx, gy, gxx, gxy, gyy, cos, sin = np.empty((7, *image.shape), np.float32)
+    _write_gradient(smoothed, 0, 1, gx)
+    _write_gradient(smoothed, 1, 0, gy)
+    _write_gradient(gx, 0, 1, gxx)
+    _write_gradient(gy, 0, 1, gxy)
+    _write_gradient(gy, 1, 0, gyy)
+    _write_normal(gxx, gxy, gyy, cos, sin)
     thinned = image.copy()
     _suppress_non_maxima(image, cos, sin, radius, float(multiplier), thinned)
     h, w = image.shape
