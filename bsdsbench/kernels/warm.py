@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any
@@ -19,21 +18,16 @@ def compile_once() -> None:
     """
     from bsdsbench.kernels.jit import IS_TESTED
 
-    gc.disable()  # a compiler allocates many long-lived objects
-    try:
-        if IS_TESTED:  # with this version of numba, kernels are compiled by compiler.py
-            from bsdsbench.kernels.compiler import import_compiler
+    if IS_TESTED:  # with this version of numba, kernels are compiled by compiler.py
+        from bsdsbench.kernels.compiler import import_compiler
 
-            import_compiler()  # before the child is forked, which then need not import it again
-        # Windows cannot fork, and starts a new process
-        context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
-        child = context.Process(target=_compile_remaining_kernels, daemon=True)
-        child.start()
-        _compile_matching()
-        child.join()
-        gc.freeze()  # exempts all these objects from collections; the first would take 0.4 s
-    finally:  # also after Ctrl-C
-        gc.enable()
+        import_compiler()  # before the child is forked, which then need not import it again
+    # Windows cannot fork, and starts a new process
+    context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+    child = context.Process(target=_compile_remaining_kernels, daemon=True)
+    child.start()
+    _compile_matching()
+    child.join()
 
 
 def _compile_matching() -> None:

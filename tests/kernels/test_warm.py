@@ -1,6 +1,5 @@
 """Before the first image: two processes compile all that it needs, and nothing from elsewhere."""
 
-import gc
 import os
 import shutil
 import subprocess
@@ -8,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from bsdsbench.kernels import warm
 
 KERNELS = Path(__file__).parents[2] / "bsdsbench" / "kernels"
 SCRIPT = """
@@ -108,13 +105,3 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     (kept / "of_this_folder" / "matching.x.nbc").touch()
     assert python(script, cwd=here, env=own) == "False\n"
     assert (kept / "called").read_text() == told
-
-
-def test_an_interrupt_leaves_the_garbage_collector_on(monkeypatch):
-    def interrupted(*given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(warm, "get_context", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        warm.compile_once()
-    assert gc.isenabled()
