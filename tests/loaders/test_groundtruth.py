@@ -189,6 +189,12 @@ def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     np.testing.assert_array_equal(truth(tmp_path / "a.png", "classes").labels, EDGE)
 
 
+def test_sbd_s_instances_alone_are_no_classes(tmp_path):
+    struct = {"Segmentation": EDGE * 3.0, "Boundaries": EDGE, "Categories": 7}
+    savemat(tmp_path / "a.mat", {"GTinst": struct})
+    refused("a.mat: has variables GTinst", truth, tmp_path / "a.mat", "classes")
+
+
 def test_valid_pixels_that_are_undefined_are_refused():
     valid = np.array([[1, np.nan, 0]])
     refused("valid: 1 values are NaN", GroundTruth, "a", labels=valid * 0 == 0, valid=valid)
