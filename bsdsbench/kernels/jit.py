@@ -77,7 +77,7 @@ def _compiling_alone(path: Path) -> Iterator[None]:
     cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
 
     Garbage collection is disabled because the compiler allocates many long-lived objects, which
-    every collection would visit. At the end they are moved to the oldest generation.
+    every collection would visit.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -90,9 +90,6 @@ def _compiling_alone(path: Path) -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():  # otherwise, unfreezing would undo the freeze of others
-                gc.freeze()
-                gc.unfreeze()  # together, these two move all objects to the oldest generation
             gc.enable()
         lock.release()  # does nothing if the lock was not acquired
 
