@@ -486,9 +486,10 @@ def evidence_of(
             soft = pred.parts[pred.kind]
             # Float arrays are never faint: a network in training may return any values
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
-            # A metric that stretches each map itself takes any scale
+            # A metric that stretches each map itself takes masks of 0 and 1, but a few more small
+            # integers are hardly gray levels
             is_scaled = has_thresholds or "normalise" in metric.used(metric.options_of(protocol))
-            may_be_faint = may_be_faint and (is_scaled or not soft.any())
+            may_be_faint = may_be_faint and (is_scaled or soft.max(initial=0) != 1)
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strongest = float(soft.max(initial=0))
                 values |= Values.FAINT

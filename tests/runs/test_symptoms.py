@@ -339,7 +339,7 @@ def test_no_object_at_all_is_no_other_order_of_labels():
 
 
 @pytest.mark.filterwarnings("ignore:no probability exceeds")
-def test_a_metric_that_stretches_each_map_takes_any_scale(tmp_path):
+def test_a_metric_that_stretches_each_map_takes_masks_of_0_and_1(tmp_path):
     for folder in ("pred", "gt", "none"):
         (tmp_path / folder).mkdir()
     for k, mask in masks(3):
@@ -352,3 +352,8 @@ def test_a_metric_that_stretches_each_map_takes_any_scale(tmp_path):
         bb.evaluate(tmp_path / "none", tmp_path / "gt", **ONE | {"metrics": "saliency"})
     with pytest.raises(DataError, match=r"no value above 1 of 255 .*\(normalise=True"):
         bb.evaluate(tmp_path / "pred", tmp_path / "gt", **ONE | {"metrics": "calibration"})
+    for k, mask in masks(3):  # numbers of objects
+        numbers = (1 + np.arange(50) % 2) * mask
+        imageio.imwrite(tmp_path / "pred" / f"{k}.png", numbers.astype(np.uint8))
+    with pytest.raises(DataError, match="no value above 2 of 255"):
+        bb.evaluate(tmp_path / "pred", tmp_path / "gt", **ONE | {"metrics": "saliency"})
