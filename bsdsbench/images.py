@@ -36,11 +36,6 @@ _DTYPE_KINDS = {"photo": "u"}
 _LABELS = ("labels", "instances", "classes", "segs", "segmentations")
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 _AS_LABELS = Setting("pred_kind", "labels", "for label maps")
-OUT_OF_RANGE: tuple[Fix, ...] = (  # what may have happened to floats beyond [0, 1]
-    "divide by 255, if it is 0..255 as float",
-    "clip it, if a resize overshot",
-    "apply the sigmoid, if it is raw network output",
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -493,12 +488,27 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     low, high = float(soft.min()), float(soft.max())  # both are NaN if a value is
     if low >= -1e-6 and high <= 1 + 1e-6:  # rounded, as a mean of maps; or -0.0, by its bits
         return soft.clip(0, 1)
-    has, fix = f"values from {low:.7g} to {high:.7g}", OUT_OF_RANGE
+    has, fix = f"values from {low:.7g} to {high:.7g}", remedies_beyond(low, high)
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif (soft == np.rint(soft)).all():
-        fix = (*OUT_OF_RANGE, _AS_LABELS)
+        fix = (*fix, _AS_LABELS)
     raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)
+
+
+def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
+    """Return what makes a sound map of floats from `low` to `high`, of which some exceed [0, 1].
+
+    A cubic resize overshoots by up to a fifth of white, which is 1 or 255. Network output is not
+    near 255, and seldom all within 5 % of [0, 1].
+    """
+    if low >= 0 and high > 1.25:
+        return ("divide by 255, if it is 0..255 as float (by 100, if it is in percent)",)
+    white, sigmoid = 255 if high > 127 else 1, "apply the sigmoid, if it is raw network output"
+    if low < -0.25 * white or high > 1.25 * white:
+        return (sigmoid,)
+    is_resized = white == 255 or (low >= -0.05 and high <= 1.05)
+    return (f"clip to [0, {white}], if a resize overshot", *([] if is_resized else [sigmoid]))
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:

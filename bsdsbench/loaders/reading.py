@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
-from bsdsbench.images import OUT_OF_RANGE, Map, describe_values, is_binary, without_void
+from bsdsbench.images import Map, describe_values, is_binary, remedies_beyond, without_void
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise, white_above
 from bsdsbench.loaders.labels import (
     VOID_EVIDENCE,
@@ -202,7 +202,7 @@ class ReadOptions:
             if 2 * top >= white_above(top) > 0:  # white of the scale of `top`: 1, 255 or 65535
                 yield Setting("gt_threshold", 0.5, "if these are gray levels")
         elif values.min(initial=0) < 0 or 1 < top <= 1.25:  # a resize or a network goes so far
-            yield from OUT_OF_RANGE
+            yield from remedies_beyond(float(values.min()), top)
         elif not levels and (white := white_of(values)) > 1:
             # `binarise` refuses many values in 8 or 16 bits only if none exceeds half of white
             yield Setting("normalise", True, "if the maximum of each map is white")

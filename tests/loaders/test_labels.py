@@ -103,14 +103,24 @@ def test_inverted_maps_are_those_of_the_metric():
     assert str(warning).startswith("2 of 2 maps are darker")
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1e-5, 1), (0, 1.02), (-12, 267), (-0.1, 1.1), (-3, 3)])
-def test_values_that_a_resize_overshot_are_to_be_clipped(low, high):
+@pytest.mark.parametrize(
+    ("low", "high", "advice"),
+    [
+        (-1e-5, 1, ["clip to [0, 1]"]),
+        (0, 1.02, ["clip to [0, 1]"]),
+        (-12, 267, ["clip to [0, 255]"]),
+        (-0.1, 1.1, ["clip to [0, 1]", "apply the sigmoid"]),
+        (-3, 3, ["apply the sigmoid"]),
+    ],
+)
+def test_values_that_a_resize_overshot_are_to_be_clipped(low, high, advice):
     values = np.linspace(low, high, 80).reshape(8, 10)
     mask_of = ReadOptions(Kind.MASK, truth=False).mask
     for read in (mask_of, lambda soft: bb.Prediction("a", soft=soft)):
         with pytest.raises(DataError) as error:
             read(values)
-        assert "clip it, if a resize overshot" in str(error.value)
+        every = ("clip to [0, 1]", "clip to [0, 255]", "apply the sigmoid", "divide by 255")
+        assert [words for words in every if words in str(error.value)] == advice
         read(np.linspace(-1e-7, 1 + 1e-7, 80).reshape(8, 10))  # rounded
 
 
