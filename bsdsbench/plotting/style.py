@@ -50,6 +50,19 @@ OTHER_COLOR = "#CC79A7"  # pixels of another class or object
 VOID_COLOR = "#555555"  # pixels that are not counted
 LETTER_WIDTH = 0.62  # upper estimate of the width of a letter in font sizes, for strict limits
 MEAN_LETTER_WIDTH = 0.58  # average estimate, for text that may be slightly too wide
+# Locations of a legend inside the axes, in order of preference -> the fraction of the free width
+# that is left of the legend, and of the free height that is below it
+_LEGEND_LOCATIONS = {
+    "lower left": (0.0, 0.0),
+    "upper right": (1.0, 1.0),
+    "lower right": (1.0, 0.0),
+    "upper left": (0.0, 1.0),
+    "lower center": (0.5, 0.0),
+    "upper center": (0.5, 1.0),
+    "center left": (0.0, 0.5),
+    "center right": (1.0, 0.5),
+    "center": (0.5, 0.5),
+}
 
 
 class CurveLine(NamedTuple):
@@ -298,10 +311,12 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend of the artists `handles` outside the axes. It replaces an existing legend.
+    """Draw a legend of the artists `handles` that hides no curve. It replaces an existing legend.
 
     Of several artists with the same label, the last one is listed; artists whose label begins with
-    "_" are not. A figure made by `new_axes` may grow to make room for the legend.
+    "_" are not. The legend is inside the axes if it covers no line there. Otherwise, and always in
+    the look "page" (a style for the full width of a paper), it is outside. A figure made by
+    `new_axes` may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -310,13 +325,25 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
             entries.pop(label, None)  # so that the last handle also comes last
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
-    size = _size_of_figure.get(figure)  # None if `new_axes` did not make the axes
-    if size is None:
-        _draw_legend_beside(ax, entries)  # matplotlib removes an earlier legend of the axes
-        return
-    for old_legend in [*figure.legends]:
+    # Width and height in inches without a legend outside; None if `new_axes` did not make the axes
+    size = _size_of_figure.get(figure)
+    old_legends = [ax.get_legend()]
+    if size:  # otherwise, legends outside the axes are the user's
+        old_legends += figure.legends
+    for old_legend in filter(None, old_legends):
         old_legend.remove()
-    _draw_outside_legend(figure, size, entries)
+    # Draw the legend once to measure its size
+    trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
+    location = None if _current_style.get().look == "page" else _free_location(ax, trial)
+    trial.remove()
+    if location is not None:
+        _wrap_texts(ax.legend(entries.values(), entries, loc=location))
+        if size:  # an earlier legend may have been outside, in a larger figure
+            figure.set_size_inches(size)
+    elif size is None:
+        _draw_legend_beside(ax, entries)
+    else:
+        _draw_outside_legend(figure, size, entries)
 
 
 def _draw_legend_beside(ax: Axes, entries: dict[str, Artist]) -> None:
@@ -355,8 +382,8 @@ def _draw_outside_legend(
     if is_below:
         figure.set_size_inches(width, height + extent.height / figure.dpi)
     elif look == "screen":
-        # Keep the axes as large as without a legend; 15 % of a square figure to be safe
-        figure.set_size_inches(max(width, 1.15 * height) + extent.width / figure.dpi, height)
+        # Keep the axes as large as without a legend: as wide as high, and 15 % to be safe
+        figure.set_size_inches(1.15 * height + extent.width / figure.dpi, height)
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
@@ -366,6 +393,40 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
         text.set_parse_math(False)  # print "$" literally
     return legend
+
+
+def _free_location(ax: Axes, legend: Legend) -> Any:
+    """Return the first location, such as "lower left", at which a legend covers no line, or None.
+
+    The locations are those of _LEGEND_LOCATIONS, the preferred ones first. The legend must be drawn
+    on `ax` already, so that its size is known. If it takes over 95 % of the width or 75 % of the
+    height, the result is None too.
+    """
+    # 1.5 font sizes, of which matplotlib leaves half a size to the axes, in pixels of the figure
+    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # 72 points per inch
+    # Width and height of the legend as fractions of those of the axes
+    size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
+    if size[0] > 0.95 or size[1] > 0.75:
+        return None
+    # Points (x, y) along all lines, as fractions of the axes: the vertices, and 33 per segment
+    point_groups = [np.zeros((0, 2))]  # for axes without lines
+    weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())  # in pixels
+        vertices = ax.transAxes.inverted().transform(path.vertices)  # in fractions of the axes
+        between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
+        point_groups += [vertices, between.reshape(-1, 2)]
+    points = np.concatenate(point_groups)  # (points, 2)
+    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
+    # free_share: the fractions of the free width and height that are left of and below the legend
+    for location, free_share in _LEGEND_LOCATIONS.items():
+        lower_left = np.array(free_share) * (1 - size)
+        upper_right = lower_left + size
+        # (points, 2): True if x, or y, is within the range that the legend covers
+        is_within = (points > lower_left - clearance) & (points < upper_right + clearance)
+        if not is_within.all(axis=1).any():
+            return location
+    return None
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:

@@ -45,8 +45,7 @@ def xy(line):
 
 
 def legend_texts(ax):
-    shown = ax.get_legend() or ax.figure.legends[0]
-    return [t.get_text() for t in shown.get_texts()]
+    return [t.get_text() for t in ax.get_legend().get_texts()]
 
 
 def test_a_run_is_drawn_with_its_best_point(runs):
