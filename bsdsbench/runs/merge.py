@@ -230,8 +230,8 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
-    Also if `run` was counted at several tolerances. `first_table` and `table` are the boundary
-    counts of the two runs: image id -> name -> array.
+    The error is raised too if `run` was counted at several tolerances. `first_table` and `table`
+    are the boundary counts of the two runs: image id -> name -> array.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":
