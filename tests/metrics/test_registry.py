@@ -102,7 +102,7 @@ def test_a_metric_that_says_nothing_of_images_is_shown_everywhere(twos, tmp_path
 @pytest.mark.parametrize(
     ("name", "words"),
     [("hd95", "expected one of boundary"), ("PIXELS", "did you mean 'pixel'"),
-     ("", "expected one of boundary")],
+     ("", "expected one of boundary"), ("iou", "calibration$")],
 )  # fmt: skip
 def test_an_unknown_metric_is_refused_with_those_there_are(name, words):
     refused(words, registry.check_names, name)
