@@ -86,7 +86,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if rule == "davis-goadrich":  # counts are linear between the points
         return _count_linear_area(p, r)
     recall_levels = np.arange(11) / 10 if rule == "11-point" else np.arange(101) / 100
-    return float(largest_precision_from(p, r, recall_levels).mean())
+    return float(_largest_precision_from(p, r, recall_levels).mean())
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
@@ -205,7 +205,7 @@ def auccalculator_areas(
     return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
-def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
+def _largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
     """Return the largest precision at or beyond each of L recall levels, (L,).
 
     The points are sorted by ascending recall. The precision is 0 at levels that no point reaches.
@@ -445,7 +445,7 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
         "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),
-        "COCO AP": largest_precision_from(precision, recall, levels).mean(),
+        "COCO AP": _largest_precision_from(precision, recall, levels).mean(),
     }
 
 

@@ -33,7 +33,7 @@ def cold(bmaps, gts, max_dist_px):
 def direction(request, monkeypatch) -> None:
     """Thresholds are taken from the highest down, and from the lowest up."""
     monkeypatch.setattr(
-        matching, "should_start_at_lowest_threshold", lambda added, truth: request.param
+        matching, "_should_start_at_lowest_threshold", lambda added, truth: request.param
     )
 
 

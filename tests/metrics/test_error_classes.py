@@ -63,9 +63,9 @@ def case(seed):
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_random_images_have_the_counts_of_the_plain_definition(first, monkeypatch):
     if first >= 150:  # against the direction that is chosen
-        chosen = matching.should_start_at_lowest_threshold
+        chosen = matching._should_start_at_lowest_threshold
         turned = lambda added, truth: not chosen(added, truth)  # noqa: E731
-        monkeypatch.setattr(matching, "should_start_at_lowest_threshold", turned)
+        monkeypatch.setattr(matching, "_should_start_at_lowest_threshold", turned)
     for seed in range(first, first + 50):
         soft, gts, protocol = case(seed)
         errors = bb.boundary_errors(soft, gts, protocol)

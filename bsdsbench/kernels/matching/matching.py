@@ -118,7 +118,7 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 
 
-def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
+def _should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
     In this order pixels leave the predicted map, which costs no work if they have no mate. In the
@@ -198,7 +198,7 @@ def steps_within_reach(changes: MapChanges, truth: Truth) -> PredictedMaps:
     vertex_of_pixel = np.empty(n_pixels, np.uint32)
     vertex_of_pixel[vertices.pixel] = np.arange(vertices.pixel.size)
     vertex = vertex_of_pixel[pixel]
-    if not should_start_at_lowest_threshold(enters, truth):
+    if not _should_start_at_lowest_threshold(enters, truth):
         return PredictedMaps(vertices, Steps(start, vertex, enters, np.zeros(0, np.uint32)))
     is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
     is_on[vertex] = enters  # of several changes of a vertex, the last counts

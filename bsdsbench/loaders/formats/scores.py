@@ -107,16 +107,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     with its group, if any.
     """
     text = decode_text(data)
-    start, comments = 0, list[re.Match[str]]()  # of the table, and those before it
-    while comment := _COMMENT.match(text, start):
-        comments.append(comment)
-        start = comment.end()
+    start = _find_start(text)
     first_line = text[start:].lstrip().partition("\n")[0]
-    cells = re.findall(r"[^\s,;]+", first_line)
-    for comment in comments if any(map(_is_number, cells)) else ():  # not beside a header
-        words = re.findall(r"[^\s,;]+", comment[1].lower())
-        if len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words):
-            start, first_line = comment.start(1), comment[1]  # "# label score" by numpy.savetxt
     text = "\n" * text.count("\n", 0, start) + text[start:]  # the numbers of lines are kept
     delimiter = separator_of(first_line, default=" ")  # ";", tab or ","
     if delimiter != ",":
@@ -157,23 +149,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         except ValueError:
             raise FaultError(f"line {lines.line_num}: {_cell_fault(row, number_columns)}") from None
     for k in columns.unused:
-        groups = sorted({*texts[k]})
-        if names[k].lower() in _WEIGHTS:
-            if not {*groups} <= {"1", "1.0"}:
-                warn(InputWarning(f"column {names[k]!r} is not used: every row counts once"))
-        elif 1 < len(groups) < max(3, len(texts[k])):  # as many as rows are rather numbers of rows
-            fault = f"column {names[k]!r} is not used: the rows of {listed(groups, 3)} are pooled"
-            warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
+        _warn_of_unused(names[k], texts[k])
     table = np.array(values).reshape(-1, len(number_columns))  # (n, 2 or 3): label, score, count
-    if not len(table):
-        raise FaultError(f"a header and no rows, {_EXPECTED}")
-    if n_nan := int(np.isnan(table).any(axis=1).sum()):
-        raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
-    if doubtful := points_of_thousands(table[:, 1], text):
-        whole, cell = doubtful
-        has = f"scores such as {cell} and {whole}: {cell.replace('.', '')}, or {float(cell):g}?"
-        fix = "write whole numbers without points", "write three decimals everywhere"
-        raise FaultError(f"{has}, {_EXPECTED}", fix=fix)
+    _check_numbers(table, text)
     # The ids are those of the first column of ids whose cells are distinct
     id_lists = [tuple(texts[k]) for k in columns.ids if len({*texts[k]}) == len(texts[k])]
     return LabelsAndScores(
@@ -183,6 +161,51 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         clusters=None if columns.cluster is None else tuple(texts[columns.cluster]),
         ids=id_lists[0] if id_lists else None,
     )
+
+
+def _check_numbers(table: F8, text: str) -> None:
+    """Raise FaultError if a table (n, 2 or 3) is empty, has NaN, or scores with two readings.
+
+    `text` is what the numbers were read of.
+    """
+    if not len(table):
+        raise FaultError(f"a header and no rows, {_EXPECTED}")
+    if n_nan := int(np.isnan(table).any(axis=1).sum()):
+        raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
+    if doubtful := points_of_thousands(table[:, 1], text):
+        whole, cell = doubtful
+        has = f"scores such as {cell} and {whole}: {cell.replace('.', '')}, or {float(cell):g}?"
+        fix = "write whole numbers without points", "write three decimals everywhere"
+        raise FaultError(f"{has}, {_EXPECTED}", fix=fix)
+
+
+def _find_start(text: str) -> int:
+    """Return where the table begins in a text: after comments, or at one that is its header.
+
+    Above a row of numbers, "# label score" is a header, as `numpy.savetxt` writes it.
+    """
+    start, comments = 0, list[re.Match[str]]()
+    while comment := _COMMENT.match(text, start):
+        comments.append(comment)
+        start = comment.end()
+    cells = re.findall(r"[^\s,;]+", text[start:].lstrip().partition("\n")[0])
+    if any(map(_is_number, cells)):
+        for comment in comments:
+            words = re.findall(r"[^\s,;]+", comment[1].lower())
+            if len(words) == len(cells) and not _LABEL_NAMES.isdisjoint(words):
+                start = comment.start(1)
+    return start
+
+
+def _warn_of_unused(name: str, cells: Sequence[str]) -> None:
+    """Warn of a column that is not used, if it has weights, or names several groups of rows."""
+    groups = sorted({*cells})
+    if name.lower() in _WEIGHTS:
+        if not {*groups} <= {"1", "1.0"}:
+            warn(InputWarning(f"column {name!r} is not used: every row counts once"))
+    elif 1 < len(groups) < max(3, len(cells)):  # as many as rows are rather numbers of rows
+        fault = f"column {name!r} is not used: the rows of {listed(groups, 3)} are pooled"
+        warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
 
 
 def _cell_fault(row: Sequence[str], columns: Sequence[int]) -> str:
