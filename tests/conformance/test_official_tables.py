@@ -118,6 +118,6 @@ def test_regions_are_near_what_was_published(bsds500):
     assert shares == pytest.approx((0.348, 0.385, 0.588, 0.827), abs=0.03)
     assert found.voi.ods == pytest.approx(1.690, abs=0.15)
     human = bb.evaluate_humans(gt, metrics=("region",), workers=2).score("region")
-    shares = human.fop.ods.recall, human.fop.ods.precision, human.covering.ods, human.pri.ods
+    shares = human.fop.ods_recall, human.fop.ods_precision, human.covering.ods, human.pri.ods
     assert shares == pytest.approx((0.4739, 0.6724, 0.72, 0.88), abs=0.02)
     assert human.voi.ods == pytest.approx(1.17, abs=0.05)
