@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.kernels.arrays import I8, U8, Bool
-from bsdsbench.kernels.jit import inner
+from bsdsbench.kernels.jit import inner, kernel
 
 # Module constants compile faster than calls of np.uint64 in a kernel
 ONE, _TWO, _FOUR, _TOP_BYTE = map(np.uint64, (1, 2, 4, 56))
 _PAIRS, _FOURS, _BYTES, _SUM = (  # words of eight equal bytes
     np.uint64(byte * 0x0101010101010101) for byte in (0x55, 0x33, 0x0F, 0x01)
 )
-_ROWS = 4096  # rows that are unpacked at a time, because each bit then takes a byte
 
 
 @inner
@@ -42,13 +41,41 @@ def unpack(words: U8, cols: int) -> Bool:
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
-def count_set_bits(bits: U8) -> I8:
-    """Count, for each bit position, the rows in which the bit is set, (64 * words,).
+def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
+    """Count, for each bit position, the rows of each kind in which the bit is set.
 
     bits (rows, words): bit j of a row is bit j & 63 of word j >> 6.
+    kind (rows,): the kind of each row, 0 .. n_kinds - 1; by default all rows are of kind 0.
+
+    Returns an array (n_kinds, 64 * words).
     """
-    counts = np.zeros(64 * bits.shape[1], np.int64)
-    for first in range(0, len(bits), _ROWS):
-        is_set = unpack(bits[first : first + _ROWS], counts.size).view(np.uint8)
-        counts += is_set.sum(axis=0, dtype=np.uint16)
-    return counts
+    rows, words = bits.shape
+    # Words at the same position of rows of the same kind are a group, which is counted together
+    first_group = np.zeros(rows, np.int64) if kind is None else kind * words
+    changes = np.zeros((n_kinds * words, 64), np.int64)  # of the counts, from bit to bit
+    _count_changes(bits, first_group, changes)
+    return np.cumsum(changes, axis=1).reshape(n_kinds, -1)
+
+
+@kernel(_nrt=False)
+def _count_changes(bits, first_group, changes):
+    """Count how many words of a group have each bit set, as changes from one bit to the next.
+
+    bits uint64 (rows, words): words that are counted in groups.
+    first_group int64 (rows,): word k of a row belongs to the group first_group[row] + k.
+    changes int64 (groups, 64): 0 on entry. Element [g, j] receives the number of words of group g
+        in which bit j is set, minus the number in which bit j - 1 is set (0 for j = 0). The sum of
+        the first j + 1 elements is the count of bit j.
+
+    Set bits form long runs, so it is fast to visit only the ends of the runs: a run of bits 3 to 7
+    adds 1 to element 3 and -1 to element 8.
+    """
+    for row in range(bits.shape[0]):
+        for k in range(bits.shape[1]):
+            word, group = bits[row, k], first_group[row] + k
+            run_ends = word ^ (word << ONE)  # the bits that differ from the next lower bit
+            while run_ends:  # one set bit after another, the lowest first
+                lowest = run_ends & (~run_ends + ONE)
+                position = ones(lowest - ONE)  # the number of lower bits
+                changes[group, position] += 1 if word & lowest else -1
+                run_ends ^= lowest

@@ -58,14 +58,16 @@ def _compile_matching() -> None:
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels of thresholds and thinning, by calling them.
+    """Compile the kernels of thresholds, thinning and counts, by calling them.
 
     This runs in a child process, while its parent compiles the kernels that match pixels. A kernel
     is compiled for the types of its arguments, so a map of 4 x 4 pixels and one threshold suffice.
     """
+    from bsdsbench.kernels.bits import count_set_bits
     from bsdsbench.kernels.thinning import thinning_changes
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
+    count_set_bits(np.zeros((1, 1), np.uint64))
     soft = np.eye(4)
     thinning_changes(levels(soft, np.array([0.5])), 1)

@@ -103,7 +103,7 @@ def pixel_classes(
     # unless `backwards` is set: then the matching began at the lowest
     ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
     matched_gt = pixel_bits.matched_gt[ascending]
-    matched_pred = count_set_bits(pixel_bits.matched)[: thresholds.size][ascending]
+    matched_pred = count_set_bits(pixel_bits.matched)[0, : thresholds.size][ascending]
     total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
     classes = _merge_layers(layers, pixel, thresholds.size)[:, ascending]

@@ -24,7 +24,7 @@ warm._compile_matching(), warm._compile_remaining_kernels()
 before = compiled()
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
 names = {f.__name__ for f in before}
-some = {"_match", "_find_changes", "_float_levels"} <= names
+some = {"_match", "_count_changes", "_find_changes", "_float_levels"} <= names
 some &= [len(found) for f, found in before.items() if f.__name__ == "_match"] == [1]
 light = "scipy.linalg" not in sys.modules or not all(f.stats.cache_hits for f in before)
 print(some, compiled() == before, never_compiled(), light, counts.matched_pred.tolist())
@@ -100,7 +100,7 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     matching, others = sorted(halves.values(), key=lambda names: "levels" in names)
     nothing = ["number_vertices", "Steps", "disk", "Truth", "PredictedMaps"]
     assert matching == [*nothing, "match_all"]
-    assert others == ["levels", "thinning_changes"]
+    assert others == ["count_set_bits", "levels", "thinning_changes"]
     (kept / "of_this_folder").mkdir()
     (kept / "of_this_folder" / "matching.x.nbc").touch()
     assert python(script, cwd=here, env=own) == "False\n"

@@ -112,8 +112,8 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     predicted = steps_within_reach(changes, truth)  # only these can be matched
     pred, _, matched_gt = match_all(predicted, truth)
     # `matched_bits` (pixels, words of 64 bits): bit k is set if the pixel is matched with any
-    # annotator at step k. The last bits may be unused
-    matched_pred = count_set_bits(pred.matched_bits)[: matched_gt.size]
+    # annotator at step k. The counts of set bits are (1, 64 words); the last bits may be unused
+    matched_pred = count_set_bits(pred.matched_bits)[0, : matched_gt.size]
     direction = -1 if predicted.backwards else 1
     return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 

@@ -175,16 +175,15 @@ def classify_steps(
     """
     steps = match_by_pixel(changes, truth)
     n_steps = size.size
-    # Count the pixels (rows of bits) with the bit of each step (threshold) set. There may be more
-    # bits than steps
-    matched_pred = count_set_bits(steps.matched)[:n_steps]
-    near_false = count_set_bits(near_false_bits(steps, truth, surroundings))[:n_steps]
+    # Count the pixels (rows of bits) with the bit of each step (threshold) set: (1, bits), for one
+    # kind of pixel. There may be more bits than steps
+    matched_pred = count_set_bits(steps.matched)[0, :n_steps]
+    near_false = count_set_bits(near_false_bits(steps, truth, surroundings))[0, :n_steps]
     # Count matched annotated pixels of 8 kinds separately: 4 kinds of agreement, from 0 (NO_CLASS)
     # to 3 (ALL), of pixels that are unmatched (+ 0) or matched (+ 4) at the lowest threshold
     kind = 4 * steps.is_matched_at_lowest + (agreement - NO_CLASS)
-    of_kind = [count_set_bits(steps.gt_matched[kind == k])[:n_steps] for k in range(8)]
-    # Axes: matched at the lowest, agreement, step
-    matched_of_kind = np.reshape(of_kind, (2, 4, n_steps))
+    of_kind = count_set_bits(steps.gt_matched, kind, n_kinds=8)[:, :n_steps]
+    matched_of_kind = of_kind.reshape(2, 4, n_steps)  # matched at the lowest, agreement, step
     matched_gt = steps.matched_gt
     if steps.backwards:  # the bits are in reverse order: put the highest threshold first
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
