@@ -83,6 +83,7 @@ class BenchmarkMetric(Metric):
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
+        self._n_seen = 0  # images in all updates, of which the first are checked for mistakes
         # True during torchmetrics' `forward`, which resets the state temporarily; `reset` then
         # keeps the ids of images seen so far
         self._within_forward = False
@@ -116,7 +117,9 @@ class BenchmarkMetric(Metric):
         The counts of each image are appended to the state `counts` as a tensor of bytes, because
         torchmetrics can gather only tensors from the processes of a distributed run (its ranks).
         """
-        records = image_records(pred, gts, image_id, groups, self.plan)  # the counts of each image
+        # The counts of each image
+        records = image_records(pred, gts, image_id, groups, self.plan, self._n_seen)
+        self._n_seen += len(records)
         if image_id is None:
             # Drop the numbers within this update: `evaluation` numbers the images of all ranks
             records = [replace(record, image_id="") for record in records]
@@ -177,7 +180,7 @@ class BenchmarkMetric(Metric):
         """Remove all images."""
         super().reset()
         if not self._within_forward:
-            self._seen = {}
+            self._seen, self._n_seen = {}, 0
 
     def __repr__(self) -> str:
         """Return the names of the protocol and of the metrics."""
