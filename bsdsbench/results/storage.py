@@ -221,9 +221,8 @@ class Records:
                     return record
         return None
 
-    def add(self, record: ImageRecord) -> None:
-        """Store a record, replacing any of the same image."""
-        data = pack_record(record)
+    def add(self, record: ImageRecord, data: bytes) -> None:
+        """Store a record, replacing any of the same image. `data` are its bytes (`pack_record`)."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint

@@ -38,7 +38,7 @@ from bsdsbench.metrics.base import Counter
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
-from bsdsbench.results.storage import Records, locked_records, save_run
+from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
 from bsdsbench.runs.fit import Look
 from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
 from bsdsbench.runs.sanity import LOOKS, FirstLooks, describe_bug, evidence_of
@@ -238,6 +238,7 @@ class _Call(NamedTuple):
     plan: Plan
     stored_hash: str
     sanity_check: bool
+    serialise: bool
 
 
 def _count_all(
@@ -253,8 +254,9 @@ def _count_all(
     looks = FirstLooks(plan)  # maps of the first images, which are checked once for mistakes
     # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
+    stores = stored is not None  # then workers also return each record as bytes, to be stored
     calls = (
-        _Call(item, plan, hashes.get(item.image_id, ""), sanity_check=k < LOOKS)
+        _Call(item, plan, hashes.get(item.image_id, ""), sanity_check=k < LOOKS, serialise=stores)
         for k, item in enumerate(source)
     )
     with (
@@ -269,11 +271,11 @@ def _count_all(
                 if record is not None:
                     images.n_kept += 1
                 else:  # it is damaged: count the image again, here and now
-                    outcome = count(call.item, call.plan)
+                    outcome = count(call.item, call.plan, serialise=True)
             if outcome.record is not None:  # newly counted
                 record = outcome.record
                 if stored is not None:
-                    stored.add(record)
+                    stored.add(record, outcome.data)  # `data`: the record as bytes
             if record is not None:
                 images.records.append(record)
             elif outcome.error is not None:
@@ -337,12 +339,19 @@ class Outcome:
     """The return value of `count`. If all fields but `look` are empty, the image is left out."""
 
     record: ImageRecord | None = None  # the counts
+    data: bytes = b""  # the serialised record, if requested
     unchanged: bool = False  # True if the stored record of the image is still valid
     error: DataError | None = None
     look: Look | None = None  # the maps for `first_look`, if requested
 
 
-def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = False) -> Outcome:
+def count(
+    item: Item,
+    plan: Plan,
+    stored_hash: str = "",
+    sanity_check: bool = False,
+    serialise: bool = False,
+) -> Outcome:
     """Read and count one image. All exceptions, even bugs, are returned instead of raised.
 
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted
@@ -352,6 +361,7 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
         of the files and settings, the image is not counted, and only read if `sanity_check` is set.
         The Outcome then has no record, and `unchanged` is True.
     sanity_check: True to also return the maps, to be checked for mistakes such as inversion.
+    serialise: True to also return the record as bytes.
     """
     protocol = plan.protocol
     look = None
@@ -380,7 +390,7 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
         if unchanged or (is_empty and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
         record = _count_metrics(item, inputs, plan, fingerprint, started)
-        return Outcome(record, look=look)
+        return Outcome(record, pack_record(record) if serialise else b"", look=look)
     except DataError as error:
         return Outcome(error=error, look=look)
     except Exception as error:  # a bug must not stop the other images

@@ -161,11 +161,11 @@ def test_damaged_records_are_counted_again(tiny, tmp_path):
 def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeypatch):
     real, calls = Records.add, []
 
-    def full(self, record):
+    def full(self, record, data):
         calls.append(record)
         if len(calls) > 3:
             raise sqlite3.OperationalError("database or disk is full")
-        real(self, record)
+        real(self, record, data)
 
     monkeypatch.setattr(Records, "add", full)
     with pytest.raises(OSError, match="disk is full") as caught:

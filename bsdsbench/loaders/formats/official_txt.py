@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -221,17 +220,21 @@ def format_boundary_tables(
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    # Counts recur (all ground-truth pixels are the same at each threshold), so their texts are
-    # cached, which takes half the time
-    text_of = cache(" {:10g}".format)
-    starts = list(map("{:10g}".format, thresholds.tolist()))
-    for image_id, counts in zip(ids, matches, strict=True):
-        texts = []  # of each of the four counts, at all thresholds
-        for numbers in counts.T.tolist():
-            texts.append(map(text_of, numbers))
-        # A line has a threshold and its four counts, each as by C's "%10g", with a blank between
-        lines = map("".join, zip(starts, *texts, strict=True))
-        yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", "\n".join(lines) + "\n"
+    starts = np.array([f"{threshold:10g}".encode() for threshold in thresholds])
+    for first in range(0, n_images, BLOCK):
+        counts = matches[first : first + BLOCK]  # (n, T, 4)
+        largest = int(counts.max(initial=0))
+        if largest < counts.size:  # counts recur: the text of each is made once
+            texts = np.array([b" %10g" % count for count in range(largest + 1)])[counts]
+        else:
+            texts = np.char.mod(b" %10g", counts)
+        # numpy fills short texts with zeros
+        columns = [("threshold", starts.dtype), ("counts", texts.dtype, (4,)), ("end", "S1")]
+        lines = np.empty(counts.shape[:2], columns)
+        lines["threshold"], lines["counts"], lines["end"] = starts, texts, b"\n"
+        for image_id, image_lines in zip(ids[first : first + BLOCK], lines, strict=True):
+            text = image_lines.tobytes().replace(b"\0", b"").decode()
+            yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 
 
 def safe_name(image_id: str) -> str:
