@@ -462,8 +462,10 @@ def threshold_changes(
         start = np.r_[0, np.cumsum(is_kept)][changes.start]  # without those dropped before a step
         changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
     # Of the start[k] changes before step k, some add a pixel, and all others remove one
-    n_added = np.r_[0, np.cumsum(changes.added)][changes.start]
-    size = (n_added - (changes.start - n_added))[1:]
+    n_added = np.zeros(changes.added.size + 1, np.int64)  # by the first 0, 1, .. changes
+    np.cumsum(changes.added, out=n_added[1:])
+    n_added_before = n_added[changes.start]
+    size = (n_added_before - (changes.start - n_added_before))[1:]
     return ThresholdChanges(thresholds, changes, size)
 
 

@@ -35,7 +35,7 @@ _MAX_REACH = 1800  # px
 _ARENA_EDGES = 4 << 20  # edges that are kept per side, at 12 bytes each
 _NO_EXTRA_WEIGHT = np.zeros(0, np.int64)
 # As np.uint64, because numba adds uint64 and int64 to a float64
-_THREE, _SIX, _SEVEN, _LAST_BIT = map(np.uint64, (3, 6, 7, 63))
+_THREE, _SIX, _SEVEN, _EIGHT, _LAST_BIT, _LOWEST_BYTE = map(np.uint64, (3, 6, 7, 8, 63, 255))
 _HASH_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 _HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 
@@ -417,37 +417,29 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     cols: number of columns of a map.
     reach: the radius of the disk (of matching) in pixels, rounded down.
     """
-    n_maps, rows, words = bits.shape
-    tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
-    # A byte of the packed maps is a row of a tile. Move the eight bytes of each tile next to each
-    # other, so that they can be read as one word whose byte r is row r of the tile
-    row_bytes = np.zeros((n_maps, 8 * tile_rows, 8 * words), np.uint8)
-    row_bytes[:, :rows] = bits.astype("<u8", copy=False).view(np.uint8)
-    by_tile = row_bytes.reshape(n_maps, tile_rows, 8, 8 * words)[..., :tile_cols].swapaxes(2, 3)
-    tile_words = np.ascontiguousarray(by_tile).view("<u8")[..., 0]  # (A, tile_rows, tile_cols)
-    framed_cols = tile_cols + 2 * frame
-    tiles = np.zeros((n_maps, tile_rows + 2 * frame, framed_cols), TILE_DTYPE)
-    inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
-    # `partner_bits`, the vertices to which edges may lead, change from threshold to threshold
-    inside["vertex_bits"] = inside["partner_bits"] = tile_words
-    tiles = tiles.reshape(n_maps, -1)
-    # The kernel fills `ends`, by which map k has the vertices ends[k] : ends[k + 1], and for each
-    # vertex its flat index in the map, and 64 t + b if it is bit b of tile t
+    n_maps, rows = bits.shape[:2]
+    frame = (reach + 7) // 8
+    tile_rows, tile_cols = (rows + 7) // 8 + 2 * frame, (cols + 7) // 8 + 2 * frame
+    tiles = np.zeros((n_maps, tile_rows * tile_cols), TILE_DTYPE)
+    # The kernel fills the tiles and `ends`, by which map k has the vertices ends[k] : ends[k + 1],
+    # and for each vertex its flat index in the map, and 64 t + b if it is bit b of tile t
     ends = np.zeros(n_maps + 1, np.int64)
-    most_vertices = 64 * np.count_nonzero(tiles["vertex_bits"])
+    most_vertices = 64 * np.count_nonzero(bits)
     pixel, tile_bit = np.empty((2, most_vertices), np.uint64)
-    _write_vertices(tiles, framed_cols, frame, cols, ends, pixel, tile_bit)
+    _write_vertices(bits, tiles, tile_cols, frame, cols, ends, pixel, tile_bit)
     n = ends[-1]
     return Vertices(tiles, ends, pixel[:n], tile_bit[:n])
 
 
 @kernel(_nrt=False)
-def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
+def _write_vertices(bits, tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
     """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
-    tiles TILE_DTYPE (A, tiles): bit 8 r + c of the field `vertex_bits` is pixel (r, c) of the tile.
-        If the tile has any pixel, its field `n_before` receives the number of pixels in the earlier
-        tiles of the map; so pixels are numbered from `n_before` on in each tile.
+    bits uint64 (A, H, words): the maps, 64 pixels of a row in each word.
+    tiles TILE_DTYPE (A, tiles): 0 on entry. Bit 8 r + c of the fields `vertex_bits` and
+        `partner_bits` becomes pixel (r, c) of the tile. If the tile has any pixel, its field
+        `n_before` receives the number of pixels in the earlier tiles of the map; so pixels are
+        numbered from `n_before` on in each tile.
     tile_cols: number of tiles in a row of tiles, with the frame.
     frame: number of empty tiles at either end of a row or column of tiles.
     cols: number of columns of a map.
@@ -456,10 +448,21 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
     tile_bit uint64, of the same size: receives 64 times the index of its tile plus its bit.
     """
     n = 0
-    for k in range(tiles.shape[0]):
+    for k in range(bits.shape[0]):
+        for row in range(bits.shape[1]):
+            shift = np.uint64((row & 7) << 3)  # the first bit of this row in its tile
+            for word in range(bits.shape[2]):
+                i = ((row >> 3) + frame) * tile_cols + frame + 8 * word  # the first of eight tiles
+                rest = bits[k, row, word]
+                while rest:
+                    tiles[k, i].vertex_bits |= (rest & _LOWEST_BYTE) << shift
+                    rest >>= _EIGHT
+                    i += 1
         for i in range(tiles.shape[1]):
             rest = tiles[k, i].vertex_bits  # the pixels of the tile that are not listed yet
             if rest:
+                # The vertices to which edges may lead change from threshold to threshold
+                tiles[k, i].partner_bits = rest
                 tiles[k, i].n_before = n - ends[k]
                 # The flat index of the first pixel of tile i; the frame is no part of the map
                 corner = 8 * ((i // tile_cols - frame) * cols + i % tile_cols - frame)

@@ -187,7 +187,7 @@ def steps_within_reach(changes: MapChanges, truth: Truth) -> PredictedMaps:
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
-    kept = np.flatnonzero(is_near[changes.pixel])  # indices of the changes that are returned
+    kept = np.flatnonzero(is_near.take(changes.pixel))  # indices of the changes that are returned
     pixel, enters = changes.pixel[kept], changes.added[kept]
     start = np.searchsorted(kept, changes.start)  # step k has the changes start[k] : start[k + 1]
     # Number the pixels that are on at any step as vertices
