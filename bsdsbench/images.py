@@ -502,8 +502,10 @@ def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
     A cubic resize overshoots by up to a fifth of white, which is 1 or 255. Network output is not
     near 255, and seldom all within 5 % of [0, 1].
     """
-    if low >= 0 and high > 1.25:
-        return ("divide by 255, if it is 0..255 as float (by 100, if it is in percent)",)
+    if low >= 0 and high > 2:
+        white = 255 if high <= 1.25 * 255 else 65535
+        percent = " (by 100, if it is in percent)" if high <= 100 else ""
+        return (f"divide by {white}, if it is 0..{white} as float{percent}",)
     white, sigmoid = 255 if high > 127 else 1, "apply the sigmoid, if it is raw network output"
     if low < -0.25 * white or high > 1.25 * white:
         return (sigmoid,)

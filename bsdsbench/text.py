@@ -94,12 +94,15 @@ def rounding_error(number: float | str) -> float:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'X'?", where X is the `known` word most similar to `word`.
 
-    Returns "" if no known word is similar.
+    Returns "" if no known word is similar. Less is required of a word with the same first letter:
+    "nsm" is a slip of "nms", but "iou" none of "aiu".
     """
     from difflib import get_close_matches
 
     of_lower = {name.lower(): name for name in known}  # BSDS500 is bsds500
-    near = get_close_matches(word.lower(), of_lower, n=1, cutoff=0.67)  # "iou" is no slip of "aiu"
+    same_initial = [name for name in of_lower if name[:1] == word[:1].lower()]
+    near = get_close_matches(word.lower(), same_initial, n=1, cutoff=0.6)
+    near = near or get_close_matches(word.lower(), of_lower, n=1, cutoff=0.67)
     return f"; did you mean {of_lower[near[0]]!r}?" if near else ""
 
 

@@ -188,7 +188,10 @@ def test_values_beyond_the_range_by_rounding_are_clipped():
         (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshot"),
         (np.array([[0, 1 + 2e-6]]), r"from 0 to 1\.000002, .*overshot"),
         (np.array([[-0.051, 1]]), r"from -0\.051 to 1, .*sigmoid"),
-        (np.array([[0, 254.5]]), r"\(divide by 255, .*in percent\)\)$"),
+        (np.array([[0, 254.5]]), r"\(divide by 255, if it is 0\.\.255 as float\)$"),
+        (np.array([[0, 99.5]]), r"\(divide by 255, .*in percent\)\)$"),
+        (np.array([[0, 1000.5]]), r"\(divide by 65535, if it is 0\.\.65535 as float\)$"),
+        (np.array([[0, 1.5]]), r"\(apply the sigmoid, if it is raw network output\)$"),
         (np.array([[0, 255.0]]), "by 255, .*; pred_kind='labels' for label maps"),
     ],
 )

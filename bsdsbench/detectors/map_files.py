@@ -135,8 +135,9 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         savemat(stream, {"segs": cell_array}, do_compression=True)
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
-    if array.ndim > 2:  # (1, H, W), as networks return
-        array = array.reshape([length for length in array.shape if length != 1])
+    lengths, expected = ([n for n in sizes if n != 1] for sizes in (array.shape, shape))
+    if array.ndim > 2 and lengths == expected:  # (1, H, W), as networks return
+        array = array.reshape(shape)
     if array.ndim == 0 or array.dtype.kind in "OSU":  # a scalar, objects or text
         raise DataError(
             f"the detector returned {kind_of_value(answer)}, expected an array {shape} of numbers"

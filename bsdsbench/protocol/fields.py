@@ -261,10 +261,11 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
-            choices = f"{', '.join(known)}{did_you_mean(str(name), known)}"
+            choices = ", ".join(known)
             if "options" in known:  # a protocol's, which holds those of metrics
                 choices += ", or METRIC.OPTION"
-            raise ProtocolError(f"{what} field {name!r}: expected one of {choices}")
+            hint = did_you_mean(str(name), known)
+            raise ProtocolError(f"{what} field {name!r}: expected one of {choices}{hint}")
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:

@@ -24,6 +24,10 @@ from tests.helpers.simulated import simulated_run
     [
         (["evalute", "x"], "no command 'evalute'; did you mean 'evaluate'"),
         (["evaluate", ".", "--gt", ".", "--protocol", "bsd500"], "'bsd500': .* mean 'bsds500'"),
+        (
+            ["evaluate", ".", "--gt", ".", "--set", "nsm=canny"],
+            r"field 'nsm': .*options, or METRIC\.OPTION; did you mean 'nms'\?$",
+        ),
         (["check", "{out}", "--baseline", "none.json"], r"no such file, .* --update` makes one"),
         (
             ["evaluate", ".", "--gt", ".", "--metrics", "semantic"],
@@ -106,7 +110,7 @@ def test_the_doctor_groups_equal_faults_and_says_what_it_rests_on(folders):
     assert re.fullmatch(
         r"error: unreadable: 40 files: .*values from [0-9.]+ to "
         r"22\d\.\d+, expected floats in .*\[00\.npy, 01\.npy, 02\.npy and 37 more\] -> "
-        r"divide by 255, if it is 0\.\.255 as float \(by 100, if it is in percent\)",
+        r"divide by 255, if it is 0\.\.255 as float",
         lines[1],
     )
     assert lines[0].startswith("Read as: predictions soft float maps")

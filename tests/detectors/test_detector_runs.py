@@ -170,6 +170,8 @@ def test_half_precision_is_stored_as_its_values_in_float64():
     assert encode_map(half, (4, 5)) == encode_map(half.astype(np.float64), (4, 5))
     for as_network in (half[None], half[..., None], half[None, None] * (1 + 1e-9)):
         assert encode_map(as_network, (4, 5)) == encode_map(half, (4, 5))
+    one_row = half.reshape(1, 20)
+    assert encode_map(one_row[None], (1, 20)) == encode_map(one_row, (1, 20))
     stored = iio.imread(encode_map(half, (4, 5)).content)
     assert np.array_equal(stored, np.rint(half.astype(np.float64) * 65535))
 
