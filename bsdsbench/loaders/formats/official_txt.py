@@ -220,12 +220,12 @@ def format_boundary_tables(
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    starts = np.array([f"{threshold:10g}".encode() for threshold in thresholds])
+    starts = np.char.mod(b"%10g", thresholds)
     for first in range(0, n_images, BLOCK):
         counts = matches[first : first + BLOCK]  # (n, T, 4)
         largest = int(counts.max(initial=0))
         if largest < counts.size:  # counts recur: the text of each is made once
-            texts = np.array([b" %10g" % count for count in range(largest + 1)])[counts]
+            texts = np.char.mod(b" %10g", np.arange(largest + 1))[counts]
         else:
             texts = np.char.mod(b" %10g", counts)
         # numpy fills short texts with zeros
