@@ -224,9 +224,12 @@ def _left_out_by_method(
     `runs` are those of all methods, restricted to the images that all of them have. If a run of the
     method itself lacks an image, its reason replaces "not in OTHER RUN".
     """
-    restricted = replace_runs(methods, runs)
-    by_method = {m.name: r.left_out | m.left_out for m, r in zip(methods, restricted, strict=True)}
-    return {name: reasons for name, reasons in by_method.items() if reasons}
+    left_out: dict[str, dict[str, str]] = {}
+    for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
+        reasons = restricted.left_out | method.left_out
+        if reasons:
+            left_out[method.name] = reasons
+    return left_out
 
 
 def _late_starts(runs: Sequence[Evaluation], scores: Sequence[str]) -> dict[str, str]:

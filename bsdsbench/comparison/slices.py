@@ -320,19 +320,30 @@ def slice_tables(
             # The first run with the metric decides which of its scores are shown
             first_run, first_slices = with_metric[0]
             known = [score for score in first_slices.scores if score.startswith(f"{metric}.")]
-            if columns is None:  # those that tables of several runs show, also of parts
-                usual = score_names.default_scores(first_run, known, parts=True)
-                kinds = {score: score_names.parse_score(score).column.shown for score in usual}
-                shown = [score for score in usual if kinds[score] in ("always", "several")]
-            else:  # a name that stands for no score of this metric may be that of another
-                shown = known if "all" in columns else score_names.names_meant(columns, known)
-                shown = [score for score in known if score in shown]
+            shown = _scores_to_show(first_run, known, columns)
             overall = [score for score in shown if not score_names.parse_score(score).part]
             of_parts = [score for score in shown if score not in overall]
-            for scores in filter(None, (overall, of_parts)):  # those that are not empty
-                slices_shown = [of_run for _, of_run in with_metric]
-                tables.append(_slice_table(metric, slices_shown, scores, runs))
+            slices_shown = [of_run for _, of_run in with_metric]
+            for scores in (overall, of_parts):
+                if scores:
+                    tables.append(_slice_table(metric, slices_shown, scores, runs))
     return tables
+
+
+def _scores_to_show(run: Evaluation, known: list[str], columns: Sequence[str] | None) -> list[str]:
+    """Choose from the `known` scores of a metric of a run those that `columns` asks for.
+
+    By default (None), these are the scores that tables of several runs show, also of parts. Words
+    that stand for no known score are ignored, because they may name a score of another metric.
+    """
+    if columns is None:
+        usual = score_names.default_scores(run, known, parts=True)
+        shown_when = {score: score_names.parse_score(score).column.shown for score in usual}
+        return [score for score in usual if shown_when[score] in ("always", "several")]
+    if "all" in columns:
+        return known
+    meant = score_names.names_meant(columns, known)
+    return [score for score in known if score in meant]
 
 
 _UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)

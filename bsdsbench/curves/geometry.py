@@ -63,9 +63,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     >>> roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
     [0.5]
     """
-    x, y = check_columns("share", fpr=fpr, tpr=tpr)
-    tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
-    return PRPoints(defined_ratio(tp, tp + fp), y)
+    fp_rate, tp_rate = check_columns("share", fpr=fpr, tpr=tpr)
+    tp = tp_rate * above_zero(positives, "positives")
+    fp = fp_rate * above_zero(negatives, "negatives")
+    return PRPoints(precision=defined_ratio(tp, tp + fp), recall=tp_rate)
 
 
 def pr_to_roc(

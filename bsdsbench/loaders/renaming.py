@@ -18,7 +18,7 @@ def suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     >>> suggest_renaming({"f0", "f1"}, {"f1", "f2"})
     'names are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
-    pred_ids, gt_ids = _count_from_lowest(sorted(preds)), _count_from_lowest(sorted(gts))
+    pred_ids, gt_ids = _by_number_from_0(sorted(preds)), _by_number_from_0(sorted(gts))
     are_unique = len(preds) == len(gts) == len(pred_ids)  # no two ids became equal
     if pred_ids.keys() != gt_ids.keys() or not are_unique or len(preds) < 2:
         return ""
@@ -48,15 +48,18 @@ def suggest_truth_alone(ids: Collection[str], others: Collection[str]) -> str:
     return ""
 
 
-def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
-    """Return {(start, last number minus the lowest of these numbers, end): id}.
+def _by_number_from_0(ids: Sequence[str]) -> dict[object, str]:
+    """Return the ids by what they are if numbered from 0: {("f", 0, ""): "f1", ("f", 1, ""): "f2"}.
 
-    The ids "f1" and "f2" have the keys ("f", 0, "") and ("f", 1, ""). Returns {} if an id has no
-    number, or if the lowest of these numbers is neither 0 nor 1.
+    A key has the last number of an id, minus the lowest of all ids, between the texts before and
+    after it. Returns {} if an id has no number, or if the lowest number is neither 0 nor 1.
     """
-    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
-    split_ids = [match.groups() for match in matches if match]
-    lowest = min((int(number) for _, number, _ in split_ids), default=-1)
-    if len(split_ids) < len(ids) or lowest not in (0, 1):
+    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", image_id, re.S) for image_id in ids]
+    split_ids = [match.groups() for match in matches if match]  # (before, number, after) each
+    if not ids or len(split_ids) < len(ids):
         return {}
-    return {(start, int(n) - lowest, end): start + n + end for start, n, end in split_ids}
+    lowest = min(int(number) for _, number, _ in split_ids)
+    if lowest not in (0, 1):
+        return {}
+    keys = [(before, int(number) - lowest, after) for before, number, after in split_ids]
+    return dict(zip(keys, ids, strict=True))

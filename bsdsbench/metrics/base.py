@@ -549,12 +549,14 @@ class Metric(ABC, Generic[Opt]):
         """
         if isinstance(self, LinksImages):  # an image's score needs others, such as earlier frames
             stack = self.link_images(stack)
-        block, per_image = dict(stack), stack.keys() - self.shared  # without thresholds and such
-        n = len(stack[min(per_image)])
-        for first in range(0, n, _BLOCK):
+        block = dict(stack)
+        per_image = stack.keys() - self.shared  # arrays with a row per image, unlike thresholds
+        n_images = len(stack[min(per_image)])  # equal in all of them
+        for first in range(0, n_images, _BLOCK):
             for name in per_image:
                 block[name] = stack[name][first : first + _BLOCK]
-            weights = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
+            n_in_block = min(_BLOCK, n_images - first)
+            weights = np.eye(n_in_block, dtype=np.int64)  # data set k is image k of the block
             yield self.all_scores(block, weights, protocol)
 
 

@@ -273,15 +273,18 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
     if len(numbers) < 2:
         return
     *others, largest = numbers.tolist()
-    are_others_1_to_n = others[-1] == len(others) or others[-1] <= min(2 * len(others), 127)
-    is_odd = are_others_1_to_n and largest > others[-1] + 1
-    if is_odd and largest in {255, 65535} - {*ignored}:
+    last = others[-1]
+    has_no_gaps = last == len(others)
+    has_few_gaps = last <= min(2 * len(others), 127)  # at least half of 1 .. last occur
+    is_apart = largest > last + 1 and (has_no_gaps or has_few_gaps)
+    if is_apart and largest in {255, 65535} - {*ignored}:
         problem = f"objects of the truth are numbered from 1, but one is {largest}"
         yield "void", f"{problem}: is it void?", Setting(ignore_option, largest, "if it is void")
     # The ids of Cityscapes end at 33, and those of classes with instances begin at 24. The test for
     # these is 24000 <= number < 48000
     ids, objects = numbers[numbers < 1000], numbers[numbers >= 1000]
-    if ids.size and objects.size and ids[-1] < 34 and (objects // 24000 == 1).all():
+    are_both_there = ids.size > 0 and objects.size > 0
+    if are_both_there and ids[-1] < 34 and (objects // 24000 == 1).all():
         problem = "numbers below 1000 are classes without instances (Cityscapes)"
         yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
     within_class = numbers % 256  # consecutive numbers soon exceed 128 here
@@ -367,16 +370,18 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
     """
     pred_labels, pred_index = np.unique(pred, return_inverse=True)
     gt_labels, gt_index = np.unique(gt, return_inverse=True)
-    # Each pair once, as a single number: (index of pred's label) x (number of gt's) + (index of gt)
-    pairs, pair_index = np.unique(pred_index * gt_labels.size + gt_index, return_inverse=True)
-    k, j = np.divmod(pairs, gt_labels.size)  # of each pair, the indices of both labels
+    # Number the pairs of labels, to find each pair once
+    pair_number = pred_index * gt_labels.size + gt_index
+    distinct_pairs, pair_index = np.unique(pair_number, return_inverse=True)
+    pred_of_pair, gt_of_pair = np.divmod(distinct_pairs, gt_labels.size)  # indices of the labels
     intersection = np.bincount(pair_index, pixels)
     pred_areas, gt_areas = np.bincount(pred_index, pixels), np.bincount(gt_index, pixels)
-    union = pred_areas[k] + gt_areas[j] - intersection
-    is_exchanged = (pred_labels[k] != gt_labels[j]) & (2 * intersection > union)
-    sources = pred_labels[k[is_exchanged]].tolist()
-    targets = gt_labels[j[is_exchanged]].tolist()
-    if len(sources) < 2 or not {*sources} & {*targets}:
+    union = pred_areas[pred_of_pair] + gt_areas[gt_of_pair] - intersection
+    first_label, second_label = pred_labels[pred_of_pair], gt_labels[gt_of_pair]
+    is_exchanged = (first_label != second_label) & (2 * intersection > union)
+    sources, targets = first_label[is_exchanged].tolist(), second_label[is_exchanged].tolist()
+    is_chain = not {*sources}.isdisjoint(targets)
+    if len(sources) < 2 or not is_chain:
         return ""
     pairs_of_labels = zip(sources, targets, strict=True)
     return ", ".join(f"{source} is {target} of the truth" for source, target in pairs_of_labels)

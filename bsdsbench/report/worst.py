@@ -91,12 +91,18 @@ def _values_of_images(
     """
     of_images = {column.key: column for column in registry.get(metric).image_columns}
     known = values_by_score(run, metric)  # METRIC.SCORE or METRIC.CLASS.SCORE -> value per image
-    names = [f"{metric}.{key}" for key in (next(iter(of_images)), AT_ODS)]
-    if columns:  # of a score of all classes and of each class, that of all comes first
+    if not columns:
+        first_key = next(iter(of_images))
+        names = [f"{metric}.{first_key}", f"{metric}.{AT_ODS}"]
+    else:
         names = list(known) if "all" in columns else []
-        names += [chosen_scores([word], list(known))[0] for word in columns if word != "all"]
+        for word in columns:
+            if word != "all":  # of the scores that it stands for, that of all classes comes first
+                names.append(chosen_scores([word], list(known))[0])
     values = {}
-    for name in (name for name in names if name in known):
+    for name in names:
+        if name not in known:
+            continue
         _, part, column = parse_score(name)
         # The ODS of an image is its best F, and is called so among the columns of images
         field = table_column(of_images.get(column.key, column), column.digits)

@@ -77,8 +77,10 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
-    # Odd values encode negative differences, and even values the others
-    counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
+    # The codes 0, 1, 2, 3, ... stand for the differences 0, -1, 1, -2, ...
+    is_negative = zigzag & 1
+    differences = np.where(is_negative, -(zigzag + 1) // 2, zigzag // 2)
+    counts: NDArray[np.int64] = differences
     for axis in _difference_axes(counts.ndim):
         counts = counts.cumsum(axis=axis)
     return counts

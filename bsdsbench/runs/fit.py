@@ -267,18 +267,22 @@ def _outlines(labels: Map) -> Bool:
 
 
 def _block_means(values: F8 | Bool) -> F8:
-    """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
+    """Return the means of a map over blocks of 4 x 4 pixels, or of 2 x 2 if H or W is below 200.
+
+    Rows and columns behind the last whole block are left out.
+    """
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
-    rows, cols = values.shape[0] // side * side, values.shape[1] // side * side
-    pixels: Map = values.view(np.uint8) if values.dtype == bool else values  # sums are at most 16
+    rows, cols = values.shape[0] // side * side, values.shape[1] // side * side  # of whole blocks
+    # uint8 holds the sum of a block of bools, which is at most 16
+    pixels: Map = values.view(np.uint8) if values.dtype == bool else values
     # Slices are added, because numpy's sums over short axes take five times as long
-    lines = pixels[0:rows:side, :cols]
+    sums_of_rows = pixels[0:rows:side, :cols]
     for k in range(1, side):
-        lines = lines + pixels[k:rows:side, :cols]
-    sums = lines[:, ::side]
+        sums_of_rows = sums_of_rows + pixels[k:rows:side, :cols]
+    block_sums = sums_of_rows[:, ::side]
     for k in range(1, side):
-        sums = sums + lines[:, k::side]
-    return np.asarray(sums / side**2)
+        block_sums = block_sums + sums_of_rows[:, k::side]
+    return np.asarray(block_sums / side**2)
 
 
 def thumbnail(values: F8 | Bool) -> F8:

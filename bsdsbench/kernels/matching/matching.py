@@ -285,10 +285,14 @@ def match_two_maps(first: Side, second: Side, geometry: graph.Geometry, work: gr
     geometry, work: the constants for finding and weighting edges, and work space.
     """
     larger, smaller = (first, second) if first.pixel.size > second.pixel.size else (second, first)
-    # A single step without changes (0 : 0). As the larger map is there before it, `_match` inserts
-    # the vertices of the smaller one
-    on_at_start = np.arange(larger.pixel.size, dtype=np.uint32)
-    step = Steps(np.zeros(2, np.int64), on_at_start[:0], np.zeros(0, np.bool_), on_at_start)
+    # A single step without changes. As the larger map is there before it, `_match` inserts the
+    # vertices of the smaller one
+    step = Steps(
+        start=np.zeros(2, np.int64),
+        vertex=np.empty(0, np.uint32),
+        enters=np.empty(0, np.bool_),
+        on_at_start=np.arange(larger.pixel.size, dtype=np.uint32),
+    )
     n_pairs = np.zeros(1, np.int64)
     _match(step, larger, smaller, geometry, work, n_pairs)
     return int(n_pairs[0])

@@ -490,11 +490,10 @@ def largest_total(table: Cells, col_start: I8) -> int:
     # Work space: an array for each field, all set anew for each annotator
     rows = _Rows(*np.empty((6, n_rows), np.int64))
     columns = _Columns(*np.empty((3, n_cols), np.int64))
-    # `_assign_columns` finds the largest total for the columns `first` to last - 1
-    return sum(
-        _assign_columns(by_column, first, last, rows, columns)
-        for first, last in pairwise(col_start)
-    )
+    total = 0
+    for first, last in pairwise(col_start):  # an annotator's columns are `first` to last - 1
+        total += _assign_columns(by_column, first, last, rows, columns)
+    return total
 
 
 @kernel(_nrt=False)

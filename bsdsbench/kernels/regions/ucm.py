@@ -113,11 +113,14 @@ class FinestRegions(NamedTuple):
 def finest_regions(levels: I4) -> FinestRegions:
     """Find the regions of a hierarchy at the lowest threshold, where they are finest.
 
-    levels (2, H, W): from `join_levels`.
+    levels (2, H, W): index of the threshold at which a pixel joins its right neighbour (levels[0])
+        and its lower one (levels[1]), 0 for the lowest.
     """
-    labels = np.empty(levels[0].size, np.int32)
-    parent = np.arange(levels[0].size, dtype=np.int32)
-    return FinestRegions(labels, _label_regions(levels, parent, labels))
+    n_pixels = levels[0].size
+    labels = np.empty(n_pixels, np.int32)  # filled by `_label_regions`
+    parent = np.arange(n_pixels, dtype=np.int32)  # of a disjoint-set forest: each pixel is a root
+    n_regions = _label_regions(levels, parent, labels)
+    return FinestRegions(labels, n_regions)
 
 
 @kernel(_nrt=False)

@@ -275,15 +275,16 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
 
 
 def _find_score_columns(names: Sequence[str]) -> list[int]:
-    """Return the columns with the name of a score, without decisions beside a single such column.
+    """Return the indices of the columns that may hold the scores, judged by their names.
 
-    Decisions ("prediction", 0 or 1) may have the name of a score. A column "confidence" beside them
-    does not replace them: it may be the confidence in the decision, of either class.
+    A column "prediction" may hold scores or decisions (0 or 1). Beside a single other column of
+    scores it holds decisions, and is left out. But both are returned if the other is "confidence",
+    which may be the confidence in the decision, of either class.
     """
     columns = [k for k, name in enumerate(names) if name.lower() in _SCORE_NAMES]
-    others = [k for k in columns if names[k].lower() not in _DECISION_NAMES]
-    if len(others) == 1 and names[others[0]].lower() != "confidence":
-        return others
+    no_decisions = [k for k in columns if names[k].lower() not in _DECISION_NAMES]
+    if len(no_decisions) == 1 and names[no_decisions[0]].lower() != "confidence":
+        return no_decisions
     return columns
 
 

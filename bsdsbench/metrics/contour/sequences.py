@@ -90,10 +90,13 @@ def _group_frames(codes: F8) -> list[I8]:
 
     codes (N, L): the image ids SEQUENCE/FRAME as code points, from `encode_id`, padded with NaN.
     """
-    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in codes]
-    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
-    indices = grouped((ids[i].rpartition("/")[0], i) for i in order)  # sequence -> its frames
-    return [np.array(frames) for frames in indices.values()]
+    ids = []
+    for padded_codes in codes:
+        code_points = padded_codes[~np.isnan(padded_codes)].astype(int)
+        ids.append("".join(map(chr, code_points)))
+    order = sorted(range(len(codes)), key=lambda k: natural_sort_key(ids[k]))
+    frames_of_sequence = grouped((ids[k].rpartition("/")[0], k) for k in order)
+    return [np.array(frames) for frames in frames_of_sequence.values()]
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
