@@ -466,8 +466,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
     It is not copied, except that float16 becomes float32, and values beyond 0 or 1 by rounding are
-    clipped. `what` names the map in errors. Raises
-    DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
+    clipped. `what` names the map in errors. Raises DataError for others, usually with a remedy.
     """
     fix: tuple[Fix, ...]
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
@@ -492,7 +491,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif (soft == np.rint(soft)).all():
-        fix = (*fix, _AS_LABELS)
+        fix += (_AS_LABELS,)
     raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)
 
 
@@ -503,9 +502,8 @@ def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
     near 255, and seldom all within 5 % of [0, 1].
     """
     if low >= 0 and high > 2:
-        white = 255 if high <= 1.25 * 255 else 65535
-        percent = " (by 100, if it is in percent)" if high <= 100 else ""
-        return (f"divide by {white}, if it is 0..{white} as float{percent}",)
+        white = "100 or 255" if high <= 100 else 255 if high <= 1.25 * 255 else 65535
+        return (f"divide by {white}, if that is white",)
     white, sigmoid = 255 if high > 127 else 1, "apply the sigmoid, if it is raw network output"
     if low < -0.25 * white or high > 1.25 * white:
         return (sigmoid,)

@@ -110,7 +110,7 @@ def test_the_doctor_groups_equal_faults_and_says_what_it_rests_on(folders):
     assert re.fullmatch(
         r"error: unreadable: 40 files: .*values from [0-9.]+ to "
         r"22\d\.\d+, expected floats in .*\[00\.npy, 01\.npy, 02\.npy and 37 more\] -> "
-        r"divide by 255, if it is 0\.\.255 as float",
+        r"divide by 255, if that is white",
         lines[1],
     )
     assert lines[0].startswith("Read as: predictions soft float maps")
