@@ -468,13 +468,12 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     It is not copied, except that float16 becomes float32, and values beyond 0 or 1 by rounding are
     clipped. `what` names the map in errors. Raises DataError for others, usually with a remedy.
     """
-    fix: tuple[Fix, ...]
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         are_truth_values = bool(((soft == 0) | (soft == 1)).all())
         expected = "expected uint8, uint16, bool or floats in [0, 1]"
-        fix = ("save 0 and 1 as bool", _AS_LABELS) if are_truth_values else (_AS_LABELS,)
-        raise DataError(f"{what}: dtype {describe_values(soft)}, {expected}", fix=fix)
+        remedies = ("save 0 and 1 as bool", _AS_LABELS) if are_truth_values else (_AS_LABELS,)
+        raise DataError(f"{what}: dtype {describe_values(soft)}, {expected}", fix=remedies)
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if n_bytes <= 4 else np.float64, copy=False)
@@ -507,8 +506,9 @@ def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
     white, sigmoid = 255 if high > 127 else 1, "apply the sigmoid, if it is raw network output"
     if low < -0.25 * white or high > 1.25 * white:
         return (sigmoid,)
+    clip = f"clip to [0, {white}], if a resize overshot"
     is_resized = white == 255 or (low >= -0.05 and high <= 1.05)
-    return (f"clip to [0, {white}], if a resize overshot", *([] if is_resized else [sigmoid]))
+    return (clip,) if is_resized else (clip, sigmoid)
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:

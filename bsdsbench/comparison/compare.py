@@ -365,14 +365,22 @@ def _assign_letters(
     """
     letters = {}
     for score in compared.scores:
-        tested = [d for d in differences if d.score == score and not isnan(d.p)]
-        tested_names = {d.a for d in tested} | {d.b for d in tested}
-        of_score = [i for i in compared.intervals if i.score == score]
-        value_of = {i.run: i.value for i in of_score if i.run in tested_names}
+        tested_runs, different_pairs = set[str](), set[frozenset[str]]()
+        for difference in differences:
+            if difference.score == score and not isnan(difference.p):
+                pair = frozenset((difference.a, difference.b))
+                tested_runs |= pair
+                if difference.significant(level):
+                    different_pairs.add(pair)
+        value_of: dict[str, float] = {}
+        for interval in compared.intervals:
+            if interval.score == score and interval.run in tested_runs:
+                value_of[interval.run] = interval.value
         # The highest value first, unless lower values are better
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
-        different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
-        letters_of_run = significance.letters(best_first, different)  # Piepho's letter display
+        letters_of_run = significance.letters(
+            best_first, different_pairs
+        )  # Piepho's letter display
         letters[score] = tuple(letters_of_run.get(name, "") for name in names)
     return letters
 

@@ -58,13 +58,12 @@ def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[
     if compared.test == "permutation":
         unit = compared.cluster or "image"
         test = f"; p-values from exchanging the two results of each {unit}"
-    # Clusters, groups of the images, are drawn together
-    clusters = (
-        f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
-    )
+    images = counted(compared.n_images, "image")
+    if compared.cluster:  # clusters, groups of the images, are drawn together
+        images += f" in {compared.n_clusters} clusters ({compared.cluster})"
+    of_runs_too = " of images and runs" if compared.has_several_runs else ""
     caption = (
-        f"{counted(compared.n_images, 'image')}{clusters}, {compared.n_boot} bootstrap samples"
-        f"{' of images and runs' if compared.has_several_runs else ''}, seed {compared.seed}, "
+        f"{images}, {compared.n_boot} bootstrap samples{of_runs_too}, seed {compared.seed}, "
         f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
     )
     signatures = signature_lines([(s, name) for name, s in compared.signatures.items()])

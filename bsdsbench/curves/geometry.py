@@ -101,6 +101,7 @@ def pr_to_roc(
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
+        # By how much the rounding of p and r to their printed digits may raise it
         slack = printed_step(p, r) * n_positive * (r / p + 1) / p / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)

@@ -174,9 +174,9 @@ class _File(NamedTuple):
     # a frame of a sequence "SEQUENCE/FRAME" alone
     parts: tuple[str, ...]
 
-    def end(self, depth: int) -> str:
-        """Return the last `depth` parts, joined by slashes."""
-        return "/".join(self.parts[-depth:])
+    def end(self, n_parts: int) -> str:
+        """Return the last `n_parts` parts, joined by slashes."""
+        return "/".join(self.parts[-n_parts:])
 
 
 def pair(
@@ -308,11 +308,11 @@ def group_files(
         lines, wanted = split, set(split)
     # Whether an image may have several files on a side: label maps, or one file per annotator
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
-    depth = _find_depth(pred_files, gt_files, lines, pred_several and gt_several, sequences)
-    if depth > 1:  # frames: the id is the end of the path, SEQUENCE/FRAME, and each has one file
+    n_parts = _count_id_parts(pred_files, gt_files, lines, pred_several and gt_several, sequences)
+    if n_parts > 1:  # frames: the id is the end of the path, SEQUENCE/FRAME, and each has one file
         pred_several = gt_several = False
-        pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
-        gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
+        pred_files = [file._replace(parts=(file.end(n_parts),)) for file in pred_files]
+        gt_files = [file._replace(parts=(file.end(n_parts),)) for file in gt_files]
         if lines is not None:
             wanted = listed_frames(lines, {file.parts[0] for file in (*pred_files, *gt_files)})
     preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
@@ -406,7 +406,7 @@ def _list_files(root: Path) -> list[_File]:
     return files
 
 
-def _find_depth(
+def _count_id_parts(
     pred: Sequence[_File],
     gt: Sequence[_File],
     lines: Collection[str] | None,
@@ -430,19 +430,19 @@ def _find_depth(
     """
     if not (sequences or _ends_repeat(pred, 1) or _ends_repeat(gt, 1)):
         return 1
-    deepest = max(len(file.parts) for file in (*pred, *gt))
-    depth = 2
-    while depth <= deepest and (_ends_repeat(pred, depth) or _ends_repeat(gt, depth)):
-        depth += 1  # a/b is not unique if there are x/a/b and y/a/b
+    most_parts = max(len(file.parts) for file in (*pred, *gt))
+    n_parts = 2
+    while n_parts <= most_parts and (_ends_repeat(pred, n_parts) or _ends_repeat(gt, n_parts)):
+        n_parts += 1  # a/b is not unique if there are x/a/b and y/a/b
     # The files that may be frames: in folders, and with unique ids
-    frames = [file for file in gt if len(file.parts) > 1 and depth <= deepest]
-    shared = {file.end(depth) for file in frames}
+    frames = [file for file in gt if len(file.parts) > 1 and n_parts <= most_parts]
+    shared = {file.end(n_parts) for file in frames}
     if pred:
-        shared &= {file.end(depth) for file in pred}
+        shared &= {file.end(n_parts) for file in pred}
     listed_ends = {"/".join(names_in_path(line)[-2:]) for line in lines or ()}  # FOLDER/NAME
     split_lists_frames = any(file.end(2) in listed_ends for file in frames)
     if shared and (split_lists_frames or (pred and not both_several)):
-        return depth
+        return n_parts
     if shared and pred and lines is None:  # a frame, or a file of the image FOLDER
         frame = min(shared)
         raise PairingError(
@@ -460,9 +460,9 @@ def _find_depth(
     return 1
 
 
-def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
-    """Return True if two files below the same root have the same last `depth` parts."""
-    return len({(file.root, file.end(depth)) for file in files}) < len(files)
+def _ends_repeat(files: Sequence[_File], n_parts: int) -> bool:
+    """Return True if two files below the same root have the same last `n_parts` parts."""
+    return len({(file.root, file.end(n_parts)) for file in files}) < len(files)
 
 
 def _select_files(

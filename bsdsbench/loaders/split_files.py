@@ -48,13 +48,18 @@ def split_lines(path: PathLike, known: Collection[str] = ()) -> list[str]:
 def _without_marks(row: str) -> str:
     """Return a line of a split without quotes and separators, and with slashes between folders.
 
+    A line without folders, of several columns that all give the same id, becomes this id.
+
     >>> _without_marks('"a.jpg","a.png"'), _without_marks("images\\\\a b.jpg")
     ('a', 'images/a b.jpg')
     """
     line = row.strip(_MARKS).replace("\\", "/")
+    if "/" in line:
+        return line
     for separators in ("\t", "[,;]", r"[\s,;]+"):
-        ids = [id_of(word.strip(_MARKS)) for word in re.split(separators, line)]
-        if len(ids) > 1 == len({*ids}) and "/" not in line:
+        ids = [id_of(column.strip(_MARKS)) for column in re.split(separators, line)]
+        are_same = len({*ids}) == 1
+        if len(ids) > 1 and are_same:
             return ids[0]
     return line
 

@@ -344,14 +344,15 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     # Distances from each edge pixel of one map to the nearest edge pixel of the other; inf if none
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     is_valid = valid[pred]  # of each predicted edge pixel; False only if `opt.strict` kept it
-    near = to_gt[(to_gt < RADIUS) & is_valid]  # the distances of accuracy
+    of_accuracy = to_gt[(to_gt < RADIUS) & is_valid]
     if opt.dbe == "ibims":
         from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
-        complete = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])  # those of completeness
+        of_completeness = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
     else:
-        complete = np.minimum(to_pred, np.hypot(*pred.shape))
-    n = np.array([near.size, complete.size, to_pred.size])
-    return DbeParts(np.array([near.sum(), complete.sum()]), n)
+        of_completeness = np.minimum(to_pred, np.hypot(*pred.shape))
+    sums, n_gt_edges = [of_accuracy.sum(), of_completeness.sum()], to_pred.size
+    n = [of_accuracy.size, of_completeness.size, n_gt_edges]
+    return DbeParts(np.array(sums), np.array(n))
 
 
 def log_steps(depth: F8) -> F8:

@@ -196,7 +196,10 @@ def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
     else:  # straight lines between the points
         auc_name, auc = "AUC (trapezoids)", curve.auc
     areas = {"AP": curve.ap, auc_name: auc, "AP11": curve.ap_11}
-    texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
+    texts = []
+    for area_name, area in areas.items():
+        percent = "-" if np.isnan(area) else f"{100 * area:.1f} %"
+        texts.append(f"{area_name} {percent}")
     return {**fields, "title": ", ".join(texts)}
 
 

@@ -435,12 +435,12 @@ class Protocol:
         if self == other:
             return {}
         settings, other_settings = self.leaves(), other.leaves()
-        values = {
-            key: (settings.get(key, DEFAULT), other_settings.get(key, DEFAULT))
-            for key in {**settings, **other_settings}
-            if key not in ("name", "version")
-        }
-        return {key: pair for key, pair in values.items() if pair[0] != pair[1]}
+        changed: dict[str, tuple[Any, Any]] = {}
+        for key in {**settings, **other_settings}:
+            value, other_value = settings.get(key, DEFAULT), other_settings.get(key, DEFAULT)
+            if value != other_value and key not in ("name", "version"):
+                changed[key] = value, other_value
+        return changed
 
     def leaves(self) -> dict[str, object]:
         """Return all settings as a flat dict from names to values. Tuples become lists.

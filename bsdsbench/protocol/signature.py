@@ -227,9 +227,10 @@ class Signature:
             severity, cost = Severity.IGNORED if is_unused else word.severity, word.cost
             # Several tolerances are separated by commas. The main scores are at the first, so that
             # a difference in others is only noted, unless both runs have means over several
-            tolerances = our_text.split(","), their_text.split(",")
-            same_first = tolerances[0][0] == tolerances[1][0] and 1 in map(len, tolerances)
-            if key == "tol" and same_first and severity is Severity.FORBIDS:
+            our_list, their_list = our_text.split(","), their_text.split(",")
+            is_one_single = len(our_list) == 1 or len(their_list) == 1
+            is_noted = is_one_single and our_list[0] == their_list[0]
+            if key == "tol" and is_noted and severity is Severity.FORBIDS:
                 severity, cost = Severity.SAID, "the main scores are at the first of them"
             name = _field_name(key, word)  # such as "max_dist", the first field in "tol"
             differences.append(Difference(name, our_text, their_text, severity, cost))

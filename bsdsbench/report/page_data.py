@@ -237,8 +237,11 @@ def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[st
     """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
-    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
-    shown = [point for point in points if point[1] > 0 or point[2] > 0]
-    shown.append((best.threshold, best.recall, best.precision, best.f))
-    rounded = [[None if x is None else round(float(x), 5) for x in point] for point in shown]
-    return {"curve": rounded[:-1], "ods": rounded[-1]}
+    points = [(best.threshold, best.recall, best.precision, best.f)]
+    for point in zip(thresholds, curve.recall, curve.precision, f, strict=True):
+        _, recall, precision, _ = point
+        if recall > 0 or precision > 0:
+            points.append(point)
+    rounded = [[None if x is None else round(float(x), 5) for x in point] for point in points]
+    best_point, *curve_points = rounded
+    return {"curve": curve_points, "ods": best_point}

@@ -154,13 +154,17 @@ def _worst_first(scores: Sequence[Mapping[Field, Mapping[str, Estimate]]]) -> di
     scores : for one or two methods, column -> image id -> cell, with the same columns and images
     """
     main_field = next(iter(scores[0]))
-    sign = -1 if main_field.higher_is_better is False else 1
+    is_lower_better = main_field.higher_is_better is False
     ranking = []  # (goodness, image id, value); the worst image has the smallest goodness
     for image_id in scores[0][main_field]:
         numbers = [cells[main_field][image_id].value for cells in scores]
-        a, *b = np.array(numbers, np.float64).tolist()  # None becomes NaN
-        value = a - b[0] if b else a
-        goodness = -abs(value) if b else sign * value
+        values = np.array(numbers, np.float64).tolist()  # None becomes NaN
+        if len(values) == 2:
+            value = values[0] - values[1]
+            goodness = -abs(value)
+        else:
+            value = values[0]
+            goodness = -value if is_lower_better else value
         if not isnan(value):
             ranking.append((goodness, image_id, value))
     return {image_id: value for _, image_id, value in sorted(ranking)}

@@ -380,7 +380,7 @@ def _divide(
         included.
     """
     for value in values:
-        if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):  # "000"
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     numbers = np.array([math.nan if value is None else float(value) for value in values])
     low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))

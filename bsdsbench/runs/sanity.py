@@ -305,13 +305,15 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
     n_soft = n_narrow = 0
     for look in looks:
         if look.pred.kind == "soft" and look.pred.soft.size:
-            low, high = look.pred.soft.min(), look.pred.soft.max()
-            maxima_of_white.setdefault(look.white, []).append(int(high))
             n_soft += 1
-            low, high = low / look.white, high / look.white
+            least_value, largest_value = look.pred.soft.min(), look.pred.soft.max()
+            maxima_of_white.setdefault(look.white, []).append(int(largest_value))
+            low, high = least_value / look.white, largest_value / look.white
             # A little wider, because 8 bits round the ends to 0.267 and 0.733
             is_narrow = 0.265 < low < high < 0.735
-            n_narrow += is_narrow and (low < 0.285 or 0.495 < low < 0.515 or high > 0.715)
+            begins_as_softmax, begins_as_sigmoid = low < 0.285, 0.495 < low < 0.515
+            ends_as_both = high > 0.715
+            n_narrow += is_narrow and (begins_as_softmax or begins_as_sigmoid or ends_as_both)
     for white, maxima in maxima_of_white.items():
         least, largest = min(maxima), max(maxima)
         # Two maps may end at the same value by chance, but hardly at 100

@@ -394,13 +394,14 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     threshold, as there is none before it, its recall is returned.
     """
     curves = np.arange(len(p))
-    p0, p1 = p[curves, low], p[curves, high]
-    r0, r1 = r[curves, low], r[curves, high]
+    p_low, p_high = p[curves, low], p[curves, high]
+    r_low, r_high = r[curves, low], r[curves, high]
     # Recall by precision. The slope is not defined, and set to 0, if precision does not rise
-    slope = np.divide(r1 - r0, p1 - p0, out=np.zeros(len(p)), where=p1 > p0)
-    interpolated = r0 + slope * (level - p0)
-    recall = np.where(p1 == level, r1, interpolated)  # r1 without rounding
-    return np.where(p1 >= level, recall, undefined)
+    rises = p_high > p_low
+    slope = np.divide(r_high - r_low, p_high - p_low, out=np.zeros(len(p)), where=rises)
+    interpolated = r_low + slope * (level - p_low)
+    recall = np.where(p_high == level, r_high, interpolated)  # `r_high` without rounding
+    return np.where(p_high >= level, recall, undefined)
 
 
 def curve_scores(

@@ -117,7 +117,7 @@ class CocoItems:
         one file lie in the upper left half of all images, unlike those of the other, they may be of
         images of half the size.
         """
-        reaches = []  # of each image with objects in both files, by `_reach`
+        pred_reaches, gt_reaches = [], []  # of images with objects in both files, by `_reach`
         # `_draw` counts the annotated masks that have a box, and those that are not in theirs
         self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
@@ -126,16 +126,17 @@ class CocoItems:
             # parts of them would be seen
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             if pred.label_map.any() and gt.label_map.any():
-                reaches.append([_reach(pred.label_map), _reach(gt.label_map)])
+                pred_reaches.append(_reach(pred.label_map))
+                gt_reaches.append(_reach(gt.label_map))
             yield name, pred.label_map, gt.label_map
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
-        for k, path in enumerate((self.pred_path, self.gt_path)):
-            near, far = np.reshape(reaches, (-1, 2))[:, [k, 1 - k]].T
-            if len(near) > 2 and near.max() <= 0.55 and np.median(far) > 0.6:
-                has = f"all objects lie in the upper left {near.max():.0%} of the images"
+        sides = (self.pred_path, pred_reaches, gt_reaches), (self.gt_path, gt_reaches, pred_reaches)
+        for path, reaches, other_reaches in sides:
+            if len(reaches) > 2 and max(reaches) <= 0.55 and np.median(other_reaches) > 0.6:
+                has = f"all objects lie in the upper left {max(reaches):.0%} of the images"
                 fix = "scale them to the width and height of the images"
                 warn(InputWarning(f"{show(path)}: {has}, unlike those of the other file", fix=fix))
 

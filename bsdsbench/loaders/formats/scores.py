@@ -210,10 +210,11 @@ def _warn_of_unused(name: str, cells: Sequence[str]) -> None:
 
 def _cell_fault(row: Sequence[str], columns: Sequence[int]) -> str:
     """Describe the first cell of these columns that is not a number; the first has the label."""
-    k = next(k for k in columns if not _is_number(row[k]))
-    of_labels = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
-    expected = of_labels if k == columns[0] else _EXPECTED
-    cell = row[k].strip()[:40]
+    faulty = next(column for column in columns if not _is_number(row[column]))
+    expected = _EXPECTED
+    if faulty == columns[0]:
+        expected = "expected labels 0 and 1, -1 and 1, true and false, or yes and no"
+    cell = row[faulty].strip()[:40]
     if cell.count(",") == 1 and "." not in cell:  # all commas may separate thousands
         expected = f"expected {cell.replace(',', '')}, or {cell.replace(',', '.')}"
     return f"{cell!r} is not a number, {expected}"

@@ -126,9 +126,10 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
             f"{ids[0]}: the ground truth has another image_id, expected the same, SEQUENCE/FRAME"
         )
     if stack["unknown"].any():
-        i = int(np.flatnonzero(stack["unknown"])[0])
+        frame = int(np.flatnonzero(stack["unknown"])[0])  # index of the first
+        number = stack["unknown"][frame]  # of the object
         raise DataError(
-            f"{ids[i]}: object {stack['unknown'][i]} is predicted, expected those of the sequence",
+            f"{ids[frame]}: object {number} is predicted, expected those of the sequence",
             fix=_OVER_IMAGES,
         )
     is_short = stack["n_frames"] < 3

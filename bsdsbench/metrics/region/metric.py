@@ -331,7 +331,8 @@ class RegionMetric(Metric[None]):
           with precision and recall: fop_precision, fop_recall, fop_f
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
-        keys = ("ods_threshold", "ods", "ois")
+        best_pri = pri.ods_threshold, pri.ods, pri.ois
+        best_voi = voi.ods_threshold, voi.ods, voi.ois
         images = np.arange(len(ids))
         # (N, T): the areas of annotated (predicted) regions times their best IoUs, by all areas
         covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])
@@ -347,7 +348,7 @@ class RegionMetric(Metric[None]):
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
             "eval_cover_img.txt": np.column_stack(columns_of_images),
-            "eval_RI_VOI.txt": [[s[key] for s in (pri, voi) for key in keys]],
+            "eval_RI_VOI.txt": [(*best_pri, *best_voi)],
             "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
         for file, table in tables.items():
