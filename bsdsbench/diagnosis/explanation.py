@@ -46,9 +46,10 @@ class Trial:
         agree with targets of few decimals by chance. It reaches them only if, in addition, at least
         one of the targets has four or more decimals.
         """
-        self.scores = {t: self.scores[t] for t in targets}
-        gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
-        half_units = np.array([rounding_error(value) for value in targets.values()])
+        self.scores = {name: self.scores[name] for name in targets}
+        values, scores = list(targets.values()), list(self.scores.values())
+        gaps = np.abs(np.array(scores) - np.array(list(map(float, values))))
+        half_units = np.array(list(map(rounding_error, values)))
         self.gap = float(gaps.max())
         # The tolerance accepts a gap of exactly half a unit despite floating-point error
         agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())

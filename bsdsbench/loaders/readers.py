@@ -168,16 +168,19 @@ def _choose_variable(arrays: dict[str, object]) -> object:
         return arrays["segs"]
     maps: dict[str, Any] = pictures.select_maps(arrays)  # without scalars and vectors
     names = list(maps) if len(maps) == 1 else [name for name in SOFT_NAMES if name in maps]
-    known = []  # those that hold an array of numbers, or a list of such arrays
+    known: dict[str, Any] = {}  # those that hold an array of numbers, or a list of such arrays
     for name in names:
         layers = maps[name] if isinstance(maps[name], list) else [maps[name]]
         if all(map(pictures.is_numeric, layers)):
-            known.append(name)
-    same = list(map(maps.__getitem__, known))  # expected to be equal
-    if same and all(map(partial(np.array_equal, same[0]), same[1:])):
-        return same[0]
+            known[name] = maps[name]
+    if known:
+        first, *others = known.values()
+        if all(map(partial(np.array_equal, first), others)):
+            return first
     variables = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
-    expected = f"one of {listed(known)}" if known else "ucm2, segs, pred or one 2-D numeric array"
+    expected = (
+        f"one of {listed([*known])}" if known else "ucm2, segs, pred or one 2-D numeric array"
+    )
     raise FaultError(f"has {variables}, expected {expected}")
 
 

@@ -306,19 +306,19 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
     elif numbers.size > 1:
         # Noise of JPEG and interpolation leave slivers of other numbers along every outline. Specks
         # of a noisy prediction have the number of the object that they lie beside
-        shown, limit = np.where(np.isin(labels, numbers), labels, 0), max(20, 4 * numbers.size)
-        contacts = [
-            (shown[a] != shown[b]) & (shown[a] > 0) & (shown[b] > 0) for a, b in PIXEL_PAIRS
-        ]
+        shown = np.where(np.isin(labels, numbers), labels, 0)
+        contacts = []  # for each kind of neighbours: True where two objects touch
+        for pixel, neighbour in PIXEL_PAIRS:
+            are_objects = (shown[pixel] > 0) & (shown[neighbour] > 0)
+            contacts.append(are_objects & (shown[pixel] != shown[neighbour]))
+        limit = max(20, 4 * numbers.size)
         if 2 * sum(map(np.count_nonzero, contacts)) <= limit:  # so few pieces touch another one
             return
         pieces = number_pieces(shown, 8, background=0)
-        beside = [
-            pieces[part][touch]
-            for pair, touch in zip(PIXEL_PAIRS, contacts, strict=True)
-            for part in pair
-        ]
-        if np.unique(np.concatenate(beside)).size > limit:
+        touching = []  # the numbers of pieces that touch another object
+        for (pixel, neighbour), touch in zip(PIXEL_PAIRS, contacts, strict=True):
+            touching += [pieces[pixel][touch], pieces[neighbour][touch]]
+        if np.unique(np.concatenate(touching)).size > limit:
             problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
             yield "resized", problem, "resize to the nearest number, and save as PNG"
 

@@ -134,8 +134,10 @@ def plain(value: Any) -> Any:
 
     Arrays become lists, ranges and named tuples plain tuples. All other values are unchanged.
     """
-    if isinstance(value, list | tuple | range):
-        return (list if isinstance(value, list) else tuple)(map(plain, value))
+    if isinstance(value, list):
+        return list(map(plain, value))
+    if isinstance(value, tuple | range):
+        return tuple(map(plain, value))
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -144,8 +144,10 @@ class Table:
         except ImportError:
             message = "data frames need pandas: install the extra bsdsbench[pandas]"
             raise DataError(message) from None
-        columns = self.plain().items()
-        return pd.DataFrame({key: [math.nan if x is None else x for x in c] for key, c in columns})
+        columns: dict[str, list[Any]] = {}
+        for key, cells in self.plain().items():
+            columns[key] = [math.nan if cell is None else cell for cell in cells]
+        return pd.DataFrame(columns)
 
     @property
     def lines_below(self) -> list[str]:
@@ -350,17 +352,20 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     # (aside, line) -> index of the first and of the last table that has the line
     first_table: dict[tuple[bool, str], int] = {}
     last_table: dict[tuple[bool, str], int] = {}
-    for i, table in enumerate(tables):
+    for number, table in enumerate(tables):
         for line in table.lines_below:
-            first_table.setdefault((table.aside, line), i)
-            last_table[table.aside, line] = i
+            first_table.setdefault((table.aside, line), number)
+            last_table[table.aside, line] = number
     lines_by_table = []
-    for i, table in enumerate(tables):
+    for number, table in enumerate(tables):
         single, shared = list[str](), list[str]()  # the lines to print below this table
         for line in table.lines_below:
-            if last_table[table.aside, line] == i:
-                is_shared = first_table[table.aside, line] < i
-                (shared if is_shared else single).append(line)
+            if number != last_table[table.aside, line]:
+                continue
+            if number == first_table[table.aside, line]:
+                single.append(line)
+            else:
+                shared.append(line)
         lines_by_table.append(single + shared)
     return lines_by_table
 

@@ -249,7 +249,10 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
         if len(label_columns) == len(score_columns) == 1:
             label, score = label_columns[0], score_columns[0]
         elif len(names) == 2 and len(label_columns + score_columns) < 2 and not others:
-            label = next(iter(label_columns), 1 - next(iter(score_columns), 1))
+            if label_columns:
+                label = label_columns[0]
+            elif score_columns:
+                label = 1 - score_columns[0]  # the other of the columns 0 and 1
             score = 1 - label
         else:
             expected = "expected one called label and one called score"
