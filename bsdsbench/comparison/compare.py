@@ -176,13 +176,13 @@ def _compare_sampled(
     protocols = [registry.describe(metrics, run.protocol) for run in runs]
     # The scores in tables: by default those that the metrics of the first run show
     shown = default_scores(runs[0], compared.scores, parts=not has_several_runs)
-    return Comparison(
+    result = Comparison(
         names=run_names,
         scores=compared.scores,
         intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
         differences=differences,
         ranks=compared.ranks,
-        letters=_assign_letters(run_names, compared, differences, sampling.level),
+        letters={},  # assigned below
         images=() if has_several_runs else _compare_images(sampled),
         methods=tuple(methods),
         of_runs=compared.of_runs,
@@ -205,6 +205,7 @@ def _compare_sampled(
         # For each mean over different numbers of values in the runs, a text with these numbers
         coverage=unequal_coverage(sampled.weighted, [run.name for run in runs], compared.scores),
     )
+    return replace(result, letters=_assign_letters(result))
 
 
 def _pairs_of_seeds(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
@@ -349,29 +350,23 @@ def _mark_solver(
     return tuple(marked)
 
 
-def _assign_letters(
-    names: Sequence[str],
-    compared: _ComparedScores,
-    differences: Sequence[ScoreDifference],
-    level: float,
-) -> dict[str, tuple[str, ...]]:
+def _assign_letters(compared: Comparison) -> dict[str, tuple[str, ...]]:
     """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
     If A, B and C have the letters "a", "ab" and "b", only A and C differ. Returns a dict from score
-    to the letters of each run, in the order of `names`. The best run has the letter "a". A
-    run without any p-value, as of an undefined score, gets "".
-
-    differences : those of all scores, with the mark of the official solver
+    to the letters of each run, in the order of `names`. The best run has the letter "a". A run
+    gets "" if it has no p-value, as of an undefined score, or too few seeds for a significant one.
     """
-    letters = {}
+    letters, untestable = {}, compared.untestable
     for score in compared.scores:
         tested_runs, different_pairs = set[str](), set[frozenset[str]]()
-        for difference in differences:
-            if difference.score == score and not isnan(difference.p):
-                pair = frozenset((difference.a, difference.b))
-                tested_runs |= pair
-                if difference.significant(level):
-                    different_pairs.add(pair)
+        for difference in compared.differences:
+            pair = difference.a, difference.b
+            is_tested = not isnan(difference.p) and pair not in untestable
+            if difference.score == score and is_tested:
+                tested_runs |= {*pair}
+                if difference.significant(compared.level):
+                    different_pairs.add(frozenset(pair))
         value_of: dict[str, float] = {}
         for interval in compared.intervals:
             if interval.score == score and interval.run in tested_runs:
@@ -381,7 +376,7 @@ def _assign_letters(
         letters_of_run = significance.letters(
             best_first, different_pairs
         )  # Piepho's letter display
-        letters[score] = tuple(letters_of_run.get(name, "") for name in names)
+        letters[score] = tuple(letters_of_run.get(name, "") for name in compared.names)
     return letters
 
 

@@ -190,7 +190,8 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     notes: list[str | Note] = []
     if any(cell.mark for cell in cell_of.values()):  # a run without a p-value has no letter
         tests = " over the pairs and parts of each score" if metric else ""  # corrected together
-        letters_note = "Runs that share a letter do not differ significantly"
+        what = "Methods" if compared.has_several_runs else "Runs"
+        letters_note = f"{what} that share a letter do not differ significantly"
         notes.append(f"{letters_note} (Holm{tests}, {1 - compared.level:.2g}).")
     for text, keys in grouped(late_starts).items():
         # The headings of these columns are printed before the text. Parts share a column
@@ -276,7 +277,8 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         first_score = heading(differences[0].score, in_title=is_metric_named)
         # For each pair, the smallest difference that is significant with probability 0.8
         of_score = [d for d in differences if d.score == differences[0].score]
-        if least := sorted(d.least for d in of_score if not math.isnan(d.p + d.least)):
+        testable = [d for d in of_score if (d.a, d.b) not in compared.untestable]
+        if least := sorted(d.least for d in testable if not math.isnan(d.p + d.least)):
             low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
             span = low if low == high else f"{low} to {high}, by pair,"
             first_notes.append(
@@ -312,8 +314,10 @@ def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
-    # An interval excludes 0 although the uncorrected p is not significant, or the reverse
-    tested = [d for d in differences if not math.isnan(d.p)]
+    # An interval excludes 0 although the uncorrected p is not significant, or the reverse. The p of
+    # methods with the same seeds counts no samples: it exchanges their runs
+    by_samples = [d for d in differences if (d.a, d.b) not in compared.paired]
+    tested = [d for d in by_samples if not math.isnan(d.p)]
     disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in tested)
     if compared.test == "bootstrap" and disagree:
         notes.append(

@@ -181,6 +181,29 @@ def test_a_seed_is_what_differs_in_the_paths(given, seeds, tmp_path):
     assert Method("m", places).seeds == seeds
 
 
+def test_too_few_seeds_have_no_letters_and_detect_nothing():
+    """Of three pairs p is at least .25, so no letter says that it was tested; of six it may be."""
+    notes = {}
+    for n in (3, 6):
+        methods = []
+        for name, lead in (("a", 0), ("b", 0.5)):
+            runs = [simulated_run(f"s{k}", N_IMAGES, lead, seed=k) for k in range(n)]
+            methods.append(Method(name, runs))
+        compared = bb.compare(methods, n_boot=100)
+        d = compared.difference_of("a", "b", "ods")
+        assert compared.paired
+        assert d.high < 0
+        assert (d.p < 0.05) == (n == 6)
+        assert compared.letters["boundary.ods"] == (("", "") if n == 3 else ("b", "a"))
+        lines = compared.only(["ods"]).tables()
+        notes[n] = "\n".join(str(line) for table in lines for line in table.notes)
+        assert "may disagree" not in notes[n]  # of samples, which this p does not count
+    assert "is detected" not in notes[3]
+    assert "share a letter" not in notes[3]
+    assert "is detected" in notes[6]
+    assert "Methods that share a letter" in notes[6]
+
+
 def test_pairs_are_those_of_equal_names_in_any_order():
     ours, base = runs_of("s", [0, 0.2, 0.4, 0.1]), runs_of("s", [0.1, 0.1, 0.2, 0.3])
     straight = bb.compare([Method("a", ours), Method("b", base)], n_boot=50)
