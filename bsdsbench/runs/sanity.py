@@ -64,6 +64,7 @@ _THICK_OR_THIN: dict[str, tuple[str, Fix | tuple[Fix, ...]]] = {
     ),
     "broad": ("have broad edges, whose precision is low without NMS", Setting("nms")),
 }
+_GENERAL_PRESETS = ("bsds500", "custom")  # those that are also used for own data
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
 
 
@@ -98,7 +99,9 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
         yield "objects", problem, "merge the files of an image"
     # Whether label maps of the ground truth count as such, or for the boundaries between labels
     reads_regions, are_matched = protocol.gt_kind == "labels", not metrics
+    thins_maps = not metrics
     for metric in metrics:
+        thins_maps |= "gt_thin" in metric.uses
         reads_regions |= metric.segmentations
         are_matched |= "max_dist" in metric.uses
         if isinstance(metric, Diagnosed):  # it has symptoms of its own
@@ -110,6 +113,15 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
         problem = "most pixels of the truth are boundaries, on which the map is darker"
         turn_back = Setting("gt_invert", not protocol.gt_invert)
         yield "inverted", f"{problem} (dark lines on white?)", turn_back
+    # The preset of a data set fits the truth of this set
+    is_general = protocol.name.rstrip("*") in _GENERAL_PRESETS
+    if is_general and thins_maps and protocol.thin and not protocol.gt_thin and gt.boundaries:
+        drawn = gt.boundaries[0].astype(np.float64)  # lines of several annotators are adjacent
+        are_broad_lines = thickness(drawn) > BROAD_EDGES >= thickness(drawn[::4, ::4])
+        # Below a broad map they may be areas, of which `first_look` warns
+        if are_broad_lines and (protocol.nms or thickness(look.soft) <= BROAD_EDGES):
+            problem = "lines of the truth are several pixels wide, and thin edges match only a part"
+            yield "broad", problem, Setting("gt_thin")
     if reads_regions:
         drawn_regions = gt.parts.get("segmentations", ())
         # A negative label, or 255 or 65535 far above all others; `lone_label` is 0 without any

@@ -64,7 +64,7 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
 
 def test_a_dim_map_of_dark_edges_is_stretched_before_it_is_inverted(raw):
     dim = 200 - np.minimum(iio.imread(raw[0] / "herd2.png"), 200)  # of 200, edges are 0
-    both = Protocol.preset("bsds500").replace(normalise=True, invert=True)
+    both = Protocol.preset("bsds500").replace(normalise=True, invert=True, gt_thin=True)
     run = evaluate_items([("a", dim, [dim < 100])], both, metrics="crispness", **FAST)
     expected = image_crispness(1 - dim / np.float32(dim.max()))
     assert run.score("crispness").average == pytest.approx(expected, rel=1e-6)

@@ -305,6 +305,19 @@ def test_areas_are_lines_if_the_protocol_thins_them(gt_thin, is_said):
     assert ["have filled areas as ground truth" in line for line in said] == [True] * is_said
 
 
+def test_truth_drawn_with_a_broad_pen_is_told_the_option():
+    """A thin edge is matched with one of the pixels across a line, so that recall is low."""
+    lines = [bb.seg2bdry(mask.astype(np.uint8)) for _, mask in masks()]
+    pen = [binary_dilation(drawn, iterations=2) for drawn in lines]
+    maps = [0.9 * drawn for drawn in lines]
+    (line,) = said_of(maps, pen, "boundary")
+    assert "lines of the truth are several pixels wide" in line
+    assert line.endswith("(gt_thin=True)")
+    assert said_of(maps, pen, "boundary", gt_thin=True) == said_of(maps, lines, "boundary") == []
+    shifted = tuple(np.roll(drawn, k, 0) for k in range(6) for drawn in lines[:1])
+    assert said_of(maps[:1], [shifted], "boundary") == []  # of annotators who disagree a little
+
+
 @pytest.mark.parametrize(("size", "is_inverted"), [(2, False), (20, True)])
 def test_boundaries_of_many_small_regions_are_not_inverted(size, is_inverted):
     cells = np.add.outer(np.arange(60) // size, 99 * (np.arange(50) // size))
