@@ -172,6 +172,10 @@ def _compare(
         refuse_given(("names",), "--method")  # NAME=FOLDERS has the name
     given = load_methods(args.methods.method) or args.runs
     methods = as_methods(given, args.names, **option_values(args.grouping))
+    if args.by and len(methods) == 1:
+        name, one = methods[0].name, "run" if methods[0].n_runs == 1 else "method"
+        fix = f"`bsdsbench report OUT --by {args.by}` shows the scores of one run by slice"
+        raise DataError(f"{name}: one {one}, expected two to compare by slice", fix=fix)
     options = {**options, "test": test}
     with progress("compare", "samples") as report:
         compared = {"": bb.compare(methods, progress=report, **options)}
@@ -283,7 +287,8 @@ def worst_command(args: _WorstArguments) -> None:
     is_by_group = (args.by or "").partition("=")[0] in group_columns(records)
     if args.by and not is_by_group:
         columns = [args.by, *(columns or [])]  # the first score is the one that sorts the images
-        if args.by.endswith(tuple(column.key for column in ERROR_COLUMNS)):  # of a class of errors
+        keys = tuple(column.key for column in ERROR_COLUMNS)
+        if args.by.startswith("error.") or args.by.endswith(keys):  # of a class of errors
             with progress("errors") as report:
                 runs = [with_errors(run, progress=report) for run in runs]
     methods = replace_runs(methods, runs)  # put the changed runs into them; [] if there are none

@@ -25,7 +25,6 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison, holm_together
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, holm_note
 from bsdsbench.comparison.method import Method, all_runs, as_methods, replace_runs
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
@@ -498,16 +497,13 @@ def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
     that defines the slices. There is one row for each slice, pair of runs, and score that the
     comparisons show in tables. For each score, Holm's method corrects the p-values of all pairs and
-    slices together. Raises DataError if there is only one run.
+    slices together.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
     slices_by_note = grouped((note, name) for name, c in comparisons.items() for note in c.notes)
     notes = [f"{', '.join(names)}: {note}" for note, names in slices_by_note.items()]
     rows: list[list[Cell]] = []
-    if len(first.names) == 1:
-        fix = f"`bsdsbench report OUT --by {column}` shows the scores of one run by slice"
-        raise DataError(f"{first.names[0]}: one run, expected two to compare", fix=fix)
     for score in first.shown:
         in_slices = [(name, d) for name, c in comparisons.items() for d in c.differences]
         of_score = [(name, d) for name, d in in_slices if d.score == score]  # all slices and pairs

@@ -135,6 +135,7 @@ def test_images_are_sorted_by_a_class_and_runs_compared_by_it(both):
         (table,) = found["tables"] if isinstance(found, dict) else found
         shares = [row["error_background_1"] for row in table["rows"]]
         assert shares == sorted(shares, reverse=True)
+    refused("expected.*error[.]absent,", call, "worst", both[1], "--by=error.absnt")
     runs = [bb.Evaluation.load(both[0])] * 2
     difference = bb.compare(runs, ["a", "b"], n_boot=99).difference_of("a", "b", "error.absent")
     assert (difference.value, difference.p) == (0, 1)
