@@ -176,7 +176,7 @@ def _compare_sampled(
     protocols = [registry.describe(metrics, run.protocol) for run in runs]
     # The scores in tables: by default those that the metrics of the first run show
     shown = default_scores(runs[0], compared.scores, parts=not has_several_runs)
-    result = Comparison(
+    without_letters = Comparison(
         names=run_names,
         scores=compared.scores,
         intervals=tuple(sorted(compared.intervals, key=lambda i: run_names.index(i.run))),
@@ -205,7 +205,7 @@ def _compare_sampled(
         # For each mean over different numbers of values in the runs, a text with these numbers
         coverage=unequal_coverage(sampled.weighted, [run.name for run in runs], compared.scores),
     )
-    return replace(result, letters=_assign_letters(result))
+    return replace(without_letters, letters=_assign_letters(without_letters))
 
 
 def _pairs_of_seeds(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
