@@ -29,8 +29,8 @@ from bsdsbench.text import show
 
 Map = NDArray[Any]
 _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-# The allowed numbers of axes and kinds of dtype (numpy's letters) of a part. By default, a part has
-# two axes, and may hold bools or any real numbers.
+_WORDS = {"soft": "soft maps", "segs": "segmentations"}  # of parts whose names are short forms
+# Allowed axes and kinds of dtype (numpy's letters). Default: two axes, with bools or real numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"photo": "u"}
 _LABELS = ("labels", "instances", "classes", "segs", "segmentations")
@@ -158,8 +158,8 @@ class ImageParts:
         if name not in self.part_names:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
-        has = f"has {', '.join(present) or 'nothing'}"
-        raise MissingPartError(Problem(self.where, has, name))
+        has = f"has {', '.join(_WORDS.get(k, k) for k in present) or 'nothing'}"
+        raise MissingPartError(Problem(self.where, has, _WORDS.get(name, name)))
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:

@@ -41,12 +41,14 @@ FORMS = {
 def test_each_form_has_its_size_and_word(form):
     found = Prediction("a", **{form: FORMS[form]})
     assert (found.shape, found.form) == ((3, 4), {"soft": "float"}.get(form, form))
+    words = {"soft": "soft maps", "segs": "segmentations"}  # in messages
+    has = words.get(form, form)
     if form not in ("soft", "ucm2"):
-        refused(f"^a: has {form}, expected soft", found.boundary_map)
+        refused(f"^a: has {has}, expected soft maps$", found.boundary_map)
     for other in set(FORMS) - {form}:
         both = {form: FORMS[form], other: FORMS[other]}
         refused(f"has {', '.join(both)}, expected one of", Prediction, "a", **both)
-        refused(f"^a: has {form}, expected {other}", getattr, found, other)
+        refused(f"^a: has {has}, expected {words.get(other, other)}$", getattr, found, other)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,8 @@ def test_what_is_refused():
     gt, turned = np.zeros((3, 5), bool), np.zeros((5, 3), np.int32)
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
     refused(r"\(5, 3\), transposed", pixel_counts, turned > 0, [gt], error=ShapeError)
-    refused("has segs, expected soft", pixel_counts, Prediction("a", segs=(gt.astype(int),)), [gt])
+    segs = Prediction("a", segs=(gt.astype(int),))
+    refused("has segmentations, expected soft maps", pixel_counts, segs, [gt])
 
 
 @st.composite
