@@ -9,11 +9,11 @@ from enum import Enum
 from itertools import islice
 from math import isnan, nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from attrs import frozen
 
-from bsdsbench.arguments import given_list
+from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.pictures import natural_sort_key
@@ -114,6 +114,12 @@ class Spread(Enum):
     SD = "sd"
     RANGE = "range"
     SE = "se"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """Raise DataError for a value that is not one of these."""
+        words = ", ".join(spread.value for spread in cls)
+        raise DataError(f"spread {kind_of_value(value)}: expected one of {words}")
 
     @property
     def words(self) -> str:

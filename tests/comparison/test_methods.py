@@ -63,6 +63,11 @@ def test_mean_and_spread_are_those_of_the_runs():
     assert (least.numbers.low, least.numbers.high) == (min(ods), max(ods))
 
 
+def test_an_unknown_spread_is_refused():
+    compared = bb.compare(runs_of("s", [0, 0.1]), n_boot=9)
+    refused("^spread 'iqr': expected one of sd, range, se$", compared.tables, "iqr")
+
+
 def test_equal_seeds_have_no_spread_and_p_1():
     run = simulated_run("one", N_IMAGES)
     same = [Method(name, [run] * 3) for name in "ab"]
