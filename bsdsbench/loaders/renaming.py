@@ -10,21 +10,25 @@ _OF_MASKS = re.compile("(?<![a-z])(mask|gt|seg|label|annot|manual|truth)", re.IG
 
 
 def suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
-    """Suggest to rename files if one side numbers its images from 0, and the other from 1.
+    """Suggest to rename files if one side numbers its images from 0 or with zeros before numbers.
 
     The sides are predictions and ground truth. Returns "" if their ids differ otherwise, or if
     there are fewer than two.
 
     >>> suggest_renaming({"f0", "f1"}, {"f1", "f2"})
     'names are numbered from 0 and from 1, as f0 and f1: rename one side'
+    >>> suggest_renaming({"f01", "f02"}, {"f1", "f2"})
+    'names are numbered with other leading zeros, as f01 and f1: rename one side'
     """
     pred_ids, gt_ids = _by_number_from_0(sorted(preds)), _by_number_from_0(sorted(gts))
     are_unique = len(preds) == len(gts) == len(pred_ids)  # no two ids became equal
     if pred_ids.keys() != gt_ids.keys() or not are_unique or len(preds) < 2:
         return ""
     rest = next(iter(pred_ids))
-    example = f"{pred_ids[rest]} and {gt_ids[rest]}"
-    return f"names are numbered from 0 and from 1, as {example}: rename one side"
+    pred_id, gt_id = pred_ids[rest], gt_ids[rest]
+    pred_number, gt_number = (int(re.findall(r"\d+", i)[-1]) for i in (pred_id, gt_id))
+    numbering = "with other leading zeros" if pred_number == gt_number else "from 0 and from 1"
+    return f"names are numbered {numbering}, as {pred_id} and {gt_id}: rename one side"
 
 
 def suggest_truth_alone(ids: Collection[str], others: Collection[str]) -> str:

@@ -289,6 +289,12 @@ def test_photos_beside_their_masks_are_no_truth(tree, missing):
         assert len(tree.pairs(**options)) == 2
 
 
+def test_numbers_with_other_leading_zeros_are_not_said_to_start_elsewhere(tree):
+    tree.preds("0001.png", "0002.png", "0010.png").gts("1.mat", "2.mat", "10.mat")
+    words = "(names are numbered with other leading zeros, as 0001 and 1: rename one side)"
+    assert tree.problems()[-1].endswith(words)
+
+
 def test_a_split_does_not_hide_that_frames_are_numbered_otherwise(tree):
     tree.preds("f_0.png", "f_1.png", "f_2.png").gts("f_1.mat", "f_2.mat", "f_3.mat")
     words = r"pred and .*gt: names are numbered from 0 and from 1, as f_0 and f_1: rename one side"
