@@ -352,7 +352,7 @@ class Readings(NamedTuple):
 
         - a Problem, an error, if the values have no single meaning, or all soft maps are almost 0
         - an InputWarning if nothing is predicted in any image, or some maps have another scale
-        - an InvertedWarning if some soft maps, or a quarter of the masks, are DARK
+        - an InvertedWarning if some soft maps, a quarter of the masks, or some truths are DARK
         """
         preds, gts = [], []
         for record in records:
@@ -387,6 +387,14 @@ class Readings(NamedTuple):
             has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             yield InvertedWarning(has, fix=invert if len(dark) > n_light else "invert only these")
+        # If the truth of all images is inverted, the first look tells it
+        inverted = list[str]()
+        for record, gt in zip(records, gts, strict=True):
+            inverted += [record.image_id] if gt.values & Values.DARK else []
+        if 0 < len(inverted) < len(records):
+            has = f"ground truth of {len(inverted)} of {len(records)} images is inverted"
+            has += f", unlike the others: most pixels are boundary [{listed(inverted, 3)}]"
+            yield InvertedWarning(has, fix="invert only these")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]

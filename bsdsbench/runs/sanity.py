@@ -464,6 +464,11 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     return bool(largest <= max_faint or float(largest) / white < smallest_threshold)
 
 
+def _is_nearly_full(gt: GroundTruth) -> bool:
+    """Return True if the first annotator marks most pixels, as inverted lines do, but few areas."""
+    return bool(gt.boundaries) and np.count_nonzero(gt.boundaries[0]) > 0.75 * gt.boundaries[0].size
+
+
 def evidence_of(
     pred: Prediction | None,
     gt: GroundTruth,
@@ -480,6 +485,7 @@ def evidence_of(
       with NARROW if its maximum is 1 or 255, the white of fewer bits; otherwise STRONG
     - soft map, or mask beside a mask: DARK if it is darker on the annotated boundaries or object
       than elsewhere, otherwise LIGHT (`Look.polarity`)
+    - ground truth: DARK if boundaries cover most pixels, and the map is darker on them
     - label maps: those of the metric's `label_evidence`, if it interprets labels
 
     pred: the prediction. If it is None, its statistics are empty.
@@ -515,7 +521,10 @@ def evidence_of(
                 strongest = 100.0 if has_scale and soft.max(initial=0) == 100 else 0.0
         # Classes are only bright or dark if they are a mask
         if is_soft or (pred.kind == "classes" and "mask" in gt.parts):
-            values |= Look(pred, gt, protocol).polarity()
+            look = Look(pred, gt, protocol)
+            values |= look.polarity()
+            if _is_nearly_full(gt) and look.is_comparable and look.is_truth_inverted():
+                gt_evidence |= Evidence(Values.DARK)
         pred_file = pred.path.name if pred.path else pred.image_id
         levels, n_maps = pred.evidence.levels, max(pred.evidence.maps, 1)  # distinct values
         pred_evidence = Evidence(values, levels, strongest, n_maps, pred_file)

@@ -370,3 +370,15 @@ def test_a_metric_that_stretches_each_map_takes_masks_of_0_and_1(tmp_path):
         imageio.imwrite(tmp_path / "pred" / f"{k}.png", numbers.astype(np.uint8))
     with pytest.raises(DataError, match="no value above 2 of 255"):
         bb.evaluate(tmp_path / "pred", tmp_path / "gt", **ONE | {"metrics": "saliency"})
+
+
+def test_truth_that_is_inverted_in_some_images_is_named():
+    rng, items = np.random.default_rng(0), []
+    for k in range(8):
+        lines = np.zeros((60, 80), np.bool_)
+        lines[10 + 3 * k], lines[:, 30 + k] = True, True
+        soft = np.clip(0.8 * gaussian_filter(lines * 2.0, 1) + 0.1 * rng.random((60, 80)), 0, 1)
+        items.append((f"i{k}", soft, ~lines if k > 5 else lines))
+    words = r"ground truth of 2 of 8 images is inverted.*\[i6, i7\] \(invert only these\)"
+    with pytest.warns(InvertedWarning, match=words):
+        bb.evaluate_items(items, workers=1)
