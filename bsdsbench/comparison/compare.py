@@ -95,9 +95,9 @@ def compare(
         Confidence level of the intervals. A difference is significant if its p-value after Holm's
         correction is below 1 - level.
     test : str
-        The source of the p-values: "bootstrap", or "permutation", which exchanges the counts of the
-        two runs image by image, `n_boot` times. Intervals always come from the bootstrap. Only for
-        methods of a single run.
+        The source of the p-values: "bootstrap" or, only for methods of a single run, "permutation",
+        which exchanges the counts of the two runs image by image, `n_boot` times. Intervals always
+        come from the bootstrap.
     common : bool
         If True, use only the images that all runs have. If False, raise if the images differ,
         except for images that a run was allowed to leave out.

@@ -281,8 +281,9 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         if least := sorted(d.least for d in testable if not math.isnan(d.p + d.least)):
             low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
             span = low if low == high else f"{low} to {high}, by pair,"
+            drawn = "images and runs" if compared.has_several_runs else "images"
             first_notes.append(
-                f"With these images, a difference in {first_score} of {span} is detected four "
+                f"With these {drawn}, a difference in {first_score} of {span} is detected four "
                 f"times out of five (p below {1 - compared.level:.2g} before Holm's correction); "
                 "smaller differences are detected less often."
             )
