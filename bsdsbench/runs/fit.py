@@ -368,6 +368,22 @@ def is_suppressed(soft: F8) -> bool:
     return bool(has_zeros) and thickness(soft) <= BROAD_EDGES
 
 
+def shows_regions(soft: F8) -> bool:
+    """Return True if a map (H, W) seems to hold labels: three values or more, in flat regions.
+
+    That is, if most pixels above its lowest value equal those to the right and below. In a map of
+    edges that are averages of several binary ones, a value is as thin as the lines. In squares
+    of 8 x 8 pixels, as in maps enlarged eightfold, a share of 0.77 is equal; in those of the size
+    of 500 superpixels of a BSDS image (17 x 17), 0.89.
+    """
+    pixels = soft[:-1, :-1]
+    is_flat = (pixels == soft[1:, :-1]) & (pixels == soft[:-1, 1:])
+    is_raised = pixels > soft.min(initial=1)
+    values = pixels[is_raised]
+    is_mask = not values.size or bool(values.min() == values.max())
+    return not is_mask and bool(is_flat[is_raised].mean() > 0.85)
+
+
 def thickness(soft: F8) -> float:
     """Return the fraction of a soft map's strong pixels that lie in 2 x 2 squares of strong pixels.
 

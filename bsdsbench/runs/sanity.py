@@ -38,6 +38,7 @@ from bsdsbench.runs.fit import (
     Thumbnails,
     find_swaps,
     is_suppressed,
+    shows_regions,
     thickness,
 )
 from bsdsbench.runs.keywords import Plan
@@ -54,6 +55,10 @@ _MAX_FAINT = {1: 9, 2: 255}
 _LEAST_VALID = 0.1  # if a smaller share of the annotation counts, the map of void is probably wrong
 # What is wrong with the edges of most maps -> the description in the warning, and the remedy
 _THICK_OR_THIN: dict[str, tuple[str, Fix | tuple[Fix, ...]]] = {
+    "regions": (
+        "have regions of one value each, not edges",
+        Setting("pred_kind", "labels", "if they are label maps"),
+    ),
     "thin": (
         "have thin edges, which NMS breaks up",
         ("give the raw maps", Setting("nms", False, "if its NMS was applied already")),
@@ -421,12 +426,12 @@ def _find_swapped(
 
 
 def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarning]:
-    """Warn if most maps have thin edges, on which NMS is done, or broad ones without it.
+    """Warn if most maps have thin edges, on which NMS is done, broad ones without it, or regions.
 
     If the ground truth of a map has broad edges too, it marks areas instead of lines, which is
     right if the protocol thins them.
     """
-    ids: dict[str, list[str]] = {"thin": [], "areas": [], "broad": []}
+    ids: dict[str, list[str]] = {"thin": [], "areas": [], "regions": [], "broad": []}
     n_checked = 0
     for look in looks:
         if not nms and look.pred.kind != "soft":
@@ -436,7 +441,7 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
             ids["thin"].append(look.pred.image_id)
         elif not nms and thickness(look.soft) > BROAD_EDGES:
             is_area = thickness(look.truth) > BROAD_EDGES
-            key = "areas" if is_area else "broad"
+            key = "areas" if is_area else "regions" if shows_regions(look.soft) else "broad"
             ids[key] += [] if is_area and look.protocol.gt_thin else [look.pred.image_id]
     for key, image_ids in ids.items():
         if 2 * len(image_ids) > n_checked:

@@ -382,3 +382,20 @@ def test_truth_that_is_inverted_in_some_images_is_named():
     words = r"ground truth of 2 of 8 images is inverted.*\[i6, i7\] \(invert only these\)"
     with pytest.warns(InvertedWarning, match=words):
         bb.evaluate_items(items, workers=1)
+
+
+def test_label_maps_that_are_read_as_boundary_strengths_are_named():
+    """Votes of several binary maps have as few values, but no regions."""
+    rng, labels, votes = np.random.default_rng(0), [], []
+    for k in range(5):
+        regions = np.full((60, 80), 60, np.uint8)
+        regions[10 : 30 + k, 20:60], regions[40:55, 5 : 30 + k] = 120, 240
+        edges = np.pad(regions[1:] != regions[:-1], ((0, 1), (0, 0)))
+        blurred = gaussian_filter(edges * 4.0, 1) + 0.1 * rng.random(edges.shape)
+        labels.append((f"i{k}", regions, edges))
+        votes.append((f"i{k}", np.clip(np.round(3 * blurred), 0, 3) / 3, edges))
+    words = r"4 of 4 checked maps have regions of one value each.*\(pred_kind='labels' if"
+    with pytest.warns(InputWarning, match=words):
+        bb.evaluate_items(labels, workers=1)
+    with pytest.warns(InputWarning, match="have broad edges"):
+        bb.evaluate_items(votes, workers=1)
