@@ -382,10 +382,12 @@ class Evaluation(TabularResult):
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         # Key of a score -> one value per image. "" stands for the overall scores, not of a class
         values = self.image_values(metric).get("", {})
-        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
         scores: dict[str, dict[str, float]] = {}
         for k, image_id in enumerate(self.image_ids):
-            scores[image_id] = {key: values[key][k] for key in keys}
+            scores[image_id] = {}
+            for column in registry.get(metric).image_columns:
+                if column.key in values:
+                    scores[image_id][column.key] = values[column.key][k]
         return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
