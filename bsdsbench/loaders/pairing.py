@@ -206,7 +206,10 @@ def pair(
         if side.ambiguous:
             example = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
-            advice = [f"{example}: {listed(files, 3)}"]
+            advice: list[Fix] = [f"{example}: {listed(files, 3)}"]
+            if side is pred and options.get("pred_kind") == "soft":
+                labels = Setting("pred_kind", "labels", "if they are label maps of several levels")
+                advice.append(labels)
             if side is pred and options.get("pred_kind") == "classes" and options.get("classes"):
                 names = listed([show(name) for name in options["classes"]], 3)
                 advice.append(f"boundaries of each class: in folders {names}, or class_001 ..")

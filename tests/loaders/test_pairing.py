@@ -289,6 +289,12 @@ def test_photos_beside_their_masks_are_no_truth(tree, missing):
         assert len(tree.pairs(**options)) == 2
 
 
+def test_several_label_maps_of_an_image_are_told_how_they_are_read(tree):
+    tree.preds("a/1.png", "a/2.png", "b/1.png", "b/2.png").gts("a.mat", "b.mat")
+    hint = "pred_kind='labels' if they are label maps of several levels"
+    assert hint in "".join(tree.problems(pred_kind="soft"))
+
+
 def test_numbers_with_other_leading_zeros_are_not_said_to_start_elsewhere(tree):
     tree.preds("0001.png", "0002.png", "0010.png").gts("1.mat", "2.mat", "10.mat")
     words = "(names are numbered with other leading zeros, as 0001 and 1: rename one side)"
