@@ -23,7 +23,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, same_shape
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import (
@@ -269,10 +269,14 @@ def class_boundaries(
     gaps = range(max(known)) if params.ids else ()  # 0 .. largest - 1, which include the gaps
     if strange := present - {0, *known, *gaps}:
         ignored = ", ".join(map(str, params.ignored)) or "none"
+        no_class = "" if 0 in known else ", 0"
+        fixes = [train_id_options("semantic")] if params.ids else []
+        if not params.ids and params.first == 0 and min(strange) == len(known):  # one too many
+            fixes = [Setting("semantic.first", 1, "if 0 is the background, or one more class")]
         raise DataError(
-            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}{no_class} or "
             f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
+            fix=tuple(fixes),
         )
     margin = 2 * params.radius + 1  # pixels further from a mask do not change its boundary
     boundaries = np.zeros((len(params.classes), *class_map.shape), bool)

@@ -322,3 +322,11 @@ def score_of_items(pred, truth):
     """Return the mean ODS of one image."""
     run = bb.evaluate_items([("a", pred, truth)], PROTO, metrics="semantic", workers=1)
     return run.score("semantic").ods_mean
+
+
+def test_one_label_too_many_may_be_a_background():
+    labels = np.repeat(np.arange(4), 5)[None].repeat(9, axis=0)
+    protocol = bb.Protocol.preset("bsds500").replace(options={"semantic": {"classes": list("abc")}})
+    words = r"label 3, expected 0 \.\. 2 or .* \(semantic\.first=1 if 0 is the background"
+    with pytest.raises(bb.DataError, match=words):
+        bb.evaluate_items([("i", np.zeros((3, 9, 20)), labels)], protocol, "semantic", workers=1)
