@@ -505,17 +505,15 @@ def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
         return (f"divide by {white}, if that is white",)
     white, sigmoid = 255 if high > 127 else 1, "apply the sigmoid, if it is raw network output"
     if low < -0.25 * white or high > 1.25 * white:
-        return (sigmoid,)
+        is_tanh = low >= -1 and high <= 1
+        return ("use (x + 1) / 2, if it is output of tanh", sigmoid) if is_tanh else (sigmoid,)
     clip = f"clip to [0, {white}], if a resize overshot"
     is_resized = white == 255 or (low >= -0.05 and high <= 1.05)
     return (clip,) if is_resized else (clip, sigmoid)
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return a copy of (..., H, W) maps with 0 wherever the (H, W) map `valid` is False.
-
-    If `valid` is None, `maps` itself is returned.
-    """
+    """Return a copy of (..., H, W) maps, 0 where the (H, W) map `valid` is False; None: `maps`."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 

@@ -189,6 +189,10 @@ def test_values_beyond_the_range_by_rounding_are_clipped():
         (np.array([[0, np.inf], [-np.inf, 0.5]]), "2 values are NaN or infinite"),
         (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshot"),
         (np.array([[0, 1 + 2e-6]]), r"from 0 to 1\.000002, .*overshot"),
+        (
+            np.array([[-0.99, 0.5]]),
+            r"\(x \+ 1\) / 2, if it is output of tanh; apply the sigmoid",
+        ),
         (np.array([[-0.051, 1]]), r"from -0\.051 to 1, .*sigmoid"),
         (np.array([[0, 254.5]]), r"\(divide by 255, if that is white\)$"),
         (np.array([[0, 99.5]]), r"\(divide by 100 or 255, if that is white\)$"),

@@ -30,15 +30,17 @@ def nms_files(
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
     source: a folder, or several folders with maps of the same images, which are averaged first.
-    target: folder for the PNGs. Files of the same names are replaced. Others cause a warning.
+    target: folder for the PNGs. Files of the same names are replaced, unless they look like raw
+        maps. Others cause a warning.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits
         (8 if that is 0).
     progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` lies in one of
-    the sources, or if the folders contain different images. If a file cannot be processed, the
-    others still are; such errors, and two files with the same id, are raised together at the end.
-    An InputWarning says if most of the first maps are thin already, or bright (inverted?).
+    the sources or has raw maps of the same names, or if the folders contain different images. If a
+    file cannot be processed, the others still are; such errors, and two files with the same id, are
+    raised together at the end. An InputWarning says if most of the first maps are thin already, or
+    bright (inverted?).
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = [Path(folder) for folder in folders], Path(target)
@@ -55,10 +57,12 @@ def nms_files(
             incomplete = sources[0] if unpaired[0] in files else folder
             has = f"no map of {listed(unpaired)}"
             raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
+    names = {f"{image_id}.png" for image_id in ids}  # of the PNGs
     old = find_files(target, FORMATS) if target.is_dir() else []
     if others := sorted({id_of(path) for path in old if path.parent == target} - ids):
         which = f"{show(target)}: also holds maps of earlier calls: {listed(others)}"
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
+    _refuse_raw_maps([path for path in old if path.parent == target and path.name in names])
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
     thin, bright = list[str](), list[str]()  # those of the first LOOKS maps, by their ids
     for done, image_id in enumerate(ids, 1):
@@ -93,7 +97,22 @@ def refuse_maps_in(folder: StrPath) -> None:
     probably another input, and the user forgot to give an output folder.
     """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
-        raise DataError(f"{show(folder)}: holds maps, expected a new folder for the result, last")
+        raise DataError(f"{show(folder)}: holds maps, but the last folder is for the result")
+
+
+def _refuse_raw_maps(replaced: Sequence[Path]) -> None:
+    """Raise DataError if most of the first maps that would be replaced have not gone through NMS.
+
+    They are probably inputs: a user may have taken the last folder for a second one.
+    """
+    checked = replaced[:LOOKS]
+    n_raw = 0
+    for path in checked:
+        values = unit(load_prediction(path).soft)
+        n_raw += bool(values.any()) and not is_suppressed(values)
+    if 2 * n_raw > len(checked):
+        has = f"would replace {listed([path.name for path in replaced])}, no results of NMS"
+        raise DataError(f"{show(replaced[0].parent)}: {has}, expected a new folder")
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:

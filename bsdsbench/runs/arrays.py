@@ -221,7 +221,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             return Prediction(image_id, depth=_as_plane(pred, "prediction"))
         if kind != "classes":
             return Prediction(image_id, soft=_as_plane(pred, "prediction"))
-        array = one_channel(given_array(pred, "prediction"))  # (1, H, W) is one class ...
+        array = _one_image(pred, "prediction")  # (1, H, W) is one class ...
         plane = _as_plane(array, "prediction")  # ... or one mask
         if readings.pred.kind is Kind.MASK and plane.ndim == 2:
             # At once: a Prediction has integers as `classes`, a mask may be bools or gray floats
@@ -286,7 +286,7 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         return GroundTruth(image_id, depth=array)
     if kind == "classes" and not compares_masks:
         # With its axis of length 1, as (1, H, W) may be the binary boundaries of one class
-        array = one_channel(given_array(truth, "ground truth"))
+        array = _one_image(truth, "ground truth")
     # {"labels": map} for a label map, {"class_boundaries": maps} for boundaries
     class_maps: dict[str, Any] = class_parts(array)
     return GroundTruth(image_id, **class_maps)
@@ -299,7 +299,7 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
     """
     if isinstance(truth, list | tuple):
         return [_as_plane(drawing, "ground truth") for drawing in truth]
-    array = one_channel(given_array(truth, "ground truth"))
+    array = _one_image(truth, "ground truth")
     if array.ndim == 2:
         return [array]
     if array.ndim != 3:
@@ -310,10 +310,20 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
 
 
 def _as_plane(values: object, what: str) -> NDArray[Any]:
-    """Convert a map (H, W), (1, H, W) or (H, W, 1) to (H, W). It may be a tensor or nested lists.
+    """Convert a map (H, W), (1, H, W), (1, 1, H, W) or (H, W, 1), or nested lists, to (H, W).
 
     An array of any other shape is returned unchanged, so that the caller can report it. Raises
     DataError, which begins with `what`, if it is no array of numbers.
     """
-    array = one_channel(given_array(values, what))
+    array = _one_image(values, what)
     return array[0] if array.ndim == 3 and array.shape[0] == 1 else array
+
+
+def _one_image(values: object, what: str) -> NDArray[Any]:
+    """Convert user input to an array, without the axis of a batch of one or of a last channel.
+
+    So (1, C, H, W) becomes (C, H, W), and (H, W, 1) becomes (H, W). Raises DataError, which begins
+    with `what`, if it is no array of numbers.
+    """
+    array = given_array(values, what)
+    return one_channel(array[0] if array.ndim == 4 and array.shape[0] == 1 else array)

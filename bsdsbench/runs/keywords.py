@@ -366,10 +366,9 @@ class Plan(RunKeywords):
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
             if self.pred_kind not in metric.pred_kinds:
-                kinds = " or ".join(metric.pred_kinds)
-                faults.append(
-                    f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
-                )
+                has = f"metric {metric.name}: predictions cannot be of kind {self.pred_kind!r}"
+                fixes = tuple(Setting("pred_kind", kind) for kind in metric.pred_kinds)
+                faults.append(Problem(has=has, fix=fixes))
             # A run of masks may have metrics of other ground truth that can also evaluate masks
             accepts_masks = reader.reads == "mask" and metric.takes_masks
             if metric.gt_kind != reader.gt_kind and not accepts_masks:

@@ -148,7 +148,7 @@ class StreamingEvaluator:
         Raises DataError if there are no images, or if their values have no consistent meaning.
         """
         if not self._records:
-            raise DataError("no images yet: call update before compute")
+            raise DataError("no images yet: none was given to update, or all were left out")
         warn_of_passes(self._records)
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)

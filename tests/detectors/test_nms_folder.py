@@ -1,5 +1,7 @@
 """bsdsbench nms: raw maps to pictures, and from raw maps to scores in one command."""
 
+import shutil
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -45,6 +47,15 @@ def test_maps_of_an_earlier_call_are_said(raw, tmp_path):
     (raw[0] / "herd2.png").unlink()
     with pytest.warns(InputWarning, match="holds maps of earlier calls: herd2, expected only"):
         nms_files(raw[0], tmp_path / "thin", Protocol())
+
+
+def test_raw_maps_are_not_replaced(raw, tmp_path):
+    """Two folders of inputs, and no folder for the result."""
+    shutil.copytree(raw[0], tmp_path / "other")
+    before = {path: path.read_bytes() for path in (tmp_path / "other").iterdir()}
+    words = r"other: would replace fruit1.png, herd2.png, no results of NMS, expected a new folder"
+    refused(words, nms_files, raw[0], tmp_path / "other", Protocol())
+    assert {path: path.read_bytes() for path in (tmp_path / "other").iterdir()} == before
 
 
 def test_maps_that_are_thin_or_inverted_are_said(raw, tmp_path):

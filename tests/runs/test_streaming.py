@@ -290,7 +290,8 @@ def test_an_axis_of_one_is_no_class(metric):
 
     for pred, gt, options in pairs:
         plain = scores(pred, gt, options)
-        for each in ((pred[None], gt[None]), (pred, gt[None]), (pred[..., None], gt[..., None])):
+        alone = (None, (None, None), (..., None))  # (1, H, W), (1, 1, H, W), (H, W, 1)
+        for each in ((pred, gt[None]), *((pred[axes], gt[axes]) for axes in alone)):
             assert scores(*each, options) == pytest.approx(plain, nan_ok=True)
         ev = bb.StreamingEvaluator(metrics=metric, **options)
         ev.update(pred[None, None], gt[None, None])
