@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bsdsbench.errors import DataError
-from bsdsbench.kernels.arrays import F8 as F8
-from bsdsbench.kernels.arrays import I8 as I8
-from bsdsbench.kernels.arrays import Bool as Bool
+from bsdsbench.kernels.arrays import Bools as Bools
+from bsdsbench.kernels.arrays import Floats as Floats
+from bsdsbench.kernels.arrays import Ints as Ints
 from bsdsbench.text import clip, did_you_mean, is_path, visible
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes

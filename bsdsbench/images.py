@@ -15,8 +15,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import (
-    F8,
-    Bool,
+    Bools,
+    Floats,
     given_array,
     given_list,
     given_path,
@@ -42,9 +42,9 @@ _AS_LABELS = Setting("pred_kind", "labels", "for label maps")
 class Lines:
     """Straight lines and their junctions. The values are not checked."""
 
-    ends: F8  # (N, 4): row, column, row, column of the two ends
-    scores: F8  # (N,), the strength of each predicted line
-    junctions: F8 | None = None  # (M, 3): row, column and score; None if the file has none
+    ends: Floats  # (N, 4): row, column, row, column of the two ends
+    scores: Floats  # (N,), the strength of each predicted line
+    junctions: Floats | None = None  # (M, 3): row, column and score; None if the file has none
     grid: tuple[int, int] | None = None  # (rows, columns) that coordinates span; None if unknown
 
 
@@ -512,12 +512,12 @@ def remedies_beyond(low: float, high: float) -> tuple[Fix, ...]:
     return (clip,) if is_resized else (clip, sigmoid)
 
 
-def without_void(maps: Map, valid: Bool | None) -> Map:
+def without_void(maps: Map, valid: Bools | None) -> Map:
     """Return a copy of (..., H, W) maps, 0 where the (H, W) map `valid` is False; None: `maps`."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
-def unit(soft: Map) -> F8:
+def unit(soft: Map) -> Floats:
     """Convert a soft map to float64 in [0, 1]: uint8 is divided by 255, and uint16 by 65535."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
@@ -531,7 +531,7 @@ def describe_values(values: Map) -> str:
     return f"{values.dtype}{span}"
 
 
-def annotated_maps(gt: GroundTruth) -> Bool:
+def annotated_maps(gt: GroundTruth) -> Bools:
     """Stack the boundaries of all A annotators to an (A, H, W) bool array, False at void pixels."""
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
@@ -539,12 +539,12 @@ def annotated_maps(gt: GroundTruth) -> Bool:
     return without_void(np.array(gt.boundaries), gt.parts.get("valid"))
 
 
-def annotated_masks(gt: GroundTruth) -> Bool:
+def annotated_masks(gt: GroundTruth) -> Bools:
     """Return the object mask as (1, H, W) or, if there is none, the result of `annotated_maps`."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
-def binary_map(values: Map, what: str) -> Bool:
+def binary_map(values: Map, what: str) -> Bools:
     """Convert a map of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
     Raises DataError for other values; `what` names the map in the message. If the map is uint8 with

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_level, given_number
+from bsdsbench.arguments import Floats, Ints, given_level, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -72,13 +72,13 @@ class WeightedRun:
                 matches[..., matched] += np.minimum(n_left, more_pairs)
             self._stacks[metric] = stack
 
-    def scores(self, weights: Weights) -> dict[str, F8]:
+    def scores(self, weights: Weights) -> dict[str, Floats]:
         """Compute every score for S weightings (S, N), which say how often each image counts.
 
         Returns a dict from score name, such as "boundary.ods", to an array (S,). Scores of classes
         and other parts are named METRIC.PART.SCORE. Infinite scores become NaN.
         """
-        scores: dict[str, F8] = {}
+        scores: dict[str, Floats] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, weights, self._protocol)
             # `score_columns` selects the scores in the tree, which may also hold curves
@@ -114,7 +114,7 @@ class WeightedRun:
 
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
-) -> list[dict[str, F8]]:
+) -> list[dict[str, Floats]]:
     """Score each run under B weightings of its N images.
 
     weights : arrays (S, N) that say how often each image counts, with B rows in total
@@ -123,7 +123,7 @@ def scores_of(
     Returns, for each run, a dict from score name to an array (B,).
     """
     # For each run: score -> one array (S,) per block of weights
-    blocks_of_runs: list[dict[str, list[F8]]] = [{} for _ in runs]
+    blocks_of_runs: list[dict[str, list[Floats]]] = [{} for _ in runs]
     for block in weights:
         for run, blocks_by_score in zip(runs, blocks_of_runs, strict=True):
             for score, values in run.scores(block).items():
@@ -140,9 +140,9 @@ class Sampling(NamedTuple):
     level: float  # confidence level of intervals
     n: int = 0  # number of images or clusters; 0 until `for_images_of` sets it
     column: str = ""  # the group column that defines the clusters, or "" if images are drawn
-    clusters: I8 | None = None  # (N,): the cluster index of each image, None if images are drawn
+    clusters: Ints | None = None  # (N,): the cluster index of each image, None if images are drawn
 
-    def unit_of_images(self, n_images: int) -> I8:
+    def unit_of_images(self, n_images: int) -> Ints:
         """Return the cluster index of each image, counted from 0, (n_images,).
 
         If images are drawn, each image is its own cluster.
@@ -206,7 +206,7 @@ def blocks(count: int, n_images: int) -> list[range]:
 
 
 def bootstrap_weights(
-    n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
+    n_images: int, n_boot: int, seed: int, clusters: Ints | None = None
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
@@ -247,7 +247,7 @@ def bootstrap_weights(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def jackknife_weights(units: I8) -> Iterator[Weights]:
+def jackknife_weights(units: Ints) -> Iterator[Weights]:
     """Yield the weights of a jackknife that leaves out one cluster of images at a time.
 
     `units` has the cluster index of each image, counted from 0, (N,). A cluster may be a single

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_word
+from bsdsbench.arguments import Floats, Ints, given_word
 from bsdsbench.comparison import bootstrap, significance
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun
 from bsdsbench.comparison.comparable import (
@@ -392,7 +392,7 @@ def _compare_images(sampled: SampledRuns) -> tuple[ImagePairs, ...]:
     # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image
     units = sampled.sampling.unit_of_images(len(runs[0].records))
     # For each run, score -> (number of units,): the score on all images but those of unit u
-    scores_without: list[dict[str, F8]] = []
+    scores_without: list[dict[str, Floats]] = []
     if sampled.sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
         weights = bootstrap.jackknife_weights(units)  # row u: without unit u
         scores_without = bootstrap.scores_of(sampled.weighted, weights)
@@ -448,7 +448,7 @@ def _compare_scores(
     """
     sampling = sampled.sampling
     rows: dict[str, slice] = {}  # method -> the indices of its runs
-    times_drawn: dict[str, I8] = {}  # method -> (R, B): how often each run is in each sample
+    times_drawn: dict[str, Ints] = {}  # method -> (R, B): how often each run is in each sample
     n_before = 0
     for k, (name, n) in enumerate(n_runs.items()):
         # Methods that are paired draw the runs of the same seeds, others independently
@@ -486,9 +486,9 @@ class _MethodScore(NamedTuple):
     """A score of a method's R runs, on all images and in B bootstrap samples."""
 
     name: str  # of the method
-    of_runs: F8  # (R,): of each run, on all images
-    in_samples: F8  # (R, B): of each run, in each sample of images
-    times_drawn: I8  # (R, B): how often each run is in each sample; the same for paired methods
+    of_runs: Floats  # (R,): of each run, on all images
+    in_samples: Floats  # (R, B): of each run, in each sample of images
+    times_drawn: Ints  # (R, B): how often each run is in each sample; the same for paired methods
     mean: float  # over the runs, on all images
     draws: _Draws  # this mean in each sample of images and runs
 
@@ -496,7 +496,7 @@ class _MethodScore(NamedTuple):
 class _Draws(NamedTuple):
     """The values of a statistic in B bootstrap samples."""
 
-    values: F8  # (B,)
+    values: Floats  # (B,)
     # The sample size: of few images or clusters, an interval is widened more. With several runs it
     # is an effective size from the variances over images and over runs, not always an integer
     n_effective: float
@@ -506,7 +506,7 @@ class _Draws(NamedTuple):
         return significance.percentile_interval(self.values, level, self.n_effective)
 
 
-def _draw_runs(n_runs: int, sampling: Sampling, stream: int) -> I8:
+def _draw_runs(n_runs: int, sampling: Sampling, stream: int) -> Ints:
     """Draw samples of runs with replacement, and return how often each run is in each sample.
 
     The result has shape (n_runs, B). Each column sums to n_runs. Draws of different `stream` (0, 1
@@ -517,7 +517,7 @@ def _draw_runs(n_runs: int, sampling: Sampling, stream: int) -> I8:
     return np.asarray(draws, np.int64).T
 
 
-def _draw_means(by_run: F8, times_drawn: I8, n_units: int) -> _Draws:
+def _draw_means(by_run: Floats, times_drawn: Ints, n_units: int) -> _Draws:
     """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
 
     by_run : (R, B), the score of each run in each sample of images

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
@@ -41,9 +41,9 @@ _ODS_IS = {
 class PublishedCurve:
     """A precision-recall curve of K points as it was published."""
 
-    recall: F8  # (K,)
-    precision: F8  # (K,)
-    thresholds: F8 | None  # (K,), or None if they were not published
+    recall: Floats  # (K,)
+    precision: Floats  # (K,)
+    thresholds: Floats | None  # (K,), or None if they were not published
     ods: OperatingPoint  # the published ODS; its threshold is None
     ods_rule: str  # "maximum" of the points of the curve, or "interpolated" between them
     source: str

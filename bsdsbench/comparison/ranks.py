@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.results.score_tables import METHOD
@@ -60,7 +60,7 @@ class Ranks:
     beats: tuple[tuple[float, ...], ...]
 
 
-def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
+def ranks_of(score: str, scores: Mapping[str, tuple[float, Floats]], level: float) -> Ranks:
     """Rank methods by a score, such as "boundary.ods", on all images and in bootstrap samples.
 
     `scores` maps each method to its score on all images and its scores in B samples, (B,). Methods

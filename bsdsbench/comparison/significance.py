@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.comparison.bootstrap import ReportSamples, Sampling, WeightedRun, blocks, scores_of
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Severity
@@ -64,7 +64,7 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
     return letters_of_name
 
 
-def p_value(draws: F8, n_images: float) -> float:
+def p_value(draws: Floats, n_images: float) -> float:
     """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
     The share of draws on the smaller side of 0, such as 0.025, is converted to a z-score, -1.96. p
@@ -97,7 +97,7 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(draws_below_0, n_images))
 
 
-def _z_scores_of_ends(level: float, n_images: float) -> F8:
+def _z_scores_of_ends(level: float, n_images: float) -> Floats:
     """Return the z-scores (low, high) of the percentiles of bootstrap draws that end an interval.
 
     The share of draws below an end is the normal probability of its z-score. With -1.96 and 1.96,
@@ -115,7 +115,7 @@ def _z_scores_of_ends(level: float, n_images: float) -> F8:
     return np.asarray(stdtrit(n_images - 1, probabilities) * np.sqrt(n_images / (n_images - 1)))
 
 
-def detectable(draws: F8, level: float, n_images: float) -> float:
+def detectable(draws: Floats, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
@@ -140,7 +140,7 @@ class Ends(NamedTuple):
     high: float
 
 
-def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
+def percentile_interval(draws: Floats, level: float, n_images: float) -> Ends:
     """Return the percentile interval of bootstrap draws (B,), widened if there are few images.
 
     With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
@@ -198,7 +198,7 @@ def permutation_p(
     unit_of_image = sampling.unit_of_images(len(a.records))
     n_units = int(unit_of_image.max()) + 1
 
-    def swapped_images() -> Iterator[I8]:
+    def swapped_images() -> Iterator[Ints]:
         """Yield arrays (S, N), one row per permutation: 1 if an image is exchanged, else 0."""
         # The first row is the observed assignment, in which nothing is exchanged
         for swapped_units in _swaps(n_units, sampling.n_boot, sampling.seed):  # (S, n_units)
@@ -215,7 +215,7 @@ def permutation_p(
     return {score: _share_as_far_as_first(scores_a[score] - scores_b[score]) for score in scores_a}
 
 
-def _share_as_far_as_first(differences: F8) -> float:
+def _share_as_far_as_first(differences: Floats) -> float:
     """Return the share of differences at least as far from 0 as the first, the observed one.
 
     Returns NaN if any difference is NaN.
@@ -226,7 +226,7 @@ def _share_as_far_as_first(differences: F8) -> float:
     return float((distances >= distances[0] - _ROUNDING).mean())
 
 
-def sign_flip_p(differences: F8, seed: int = 0) -> float:
+def sign_flip_p(differences: Floats, seed: int = 0) -> float:
     """Return the two-sided p-value of a sign-flip test on the differences of R pairs, (R,).
 
     Each difference gets a plus or minus sign. The p-value is the share of sign assignments whose
@@ -242,7 +242,7 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
     return _share_as_far_as_first(signs @ differences)
 
 
-def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
+def _swaps(n: int, count: int, seed: int) -> Iterator[Ints]:
     """Yield ways to swap the two members of each of n pairs, in arrays (S, n) of S ways each.
 
     An entry is 1 if the pair is swapped, else 0. The very first row swaps no pair. If there are at

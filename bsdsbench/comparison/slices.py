@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison, holm_together
@@ -134,12 +134,12 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     # Score -> (units,): on all images without unit u
     (all_without,) = scores_of([weighted], jackknife_weights(units))
     # For each slice, the indices of its k units, and score -> (k,), its value without each of them
-    jackknives: list[tuple[I8, dict[str, F8]]] = []
+    jackknives: list[tuple[Ints, dict[str, Floats]]] = []
     for number in range(len(groups.names)):
         images = groups.images_of(number)
         # The units of the slice, and for each of its images the position of its unit among these
         slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
-        without_units: dict[str, F8] = {}  # of a single unit, no image would be left
+        without_units: dict[str, Floats] = {}  # of a single unit, no image would be left
         if slice_units.size > 1:
             on_images = replace(run, records=[run.records[i] for i in images])
             weights = jackknife_weights(unit_of_image)
@@ -176,7 +176,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
 
 
 def _jackknife_interval(
-    value: float, replicates: F8, n_units: int, score: str = ""
+    value: float, replicates: Floats, n_units: int, score: str = ""
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 

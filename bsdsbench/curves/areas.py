@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_number, given_word
+from bsdsbench.arguments import Floats, given_number, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
 from bsdsbench.curves.samples import (
@@ -89,7 +89,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     return float(_largest_precision_from(p, r, recall_levels).mean())
 
 
-def _count_linear_area(precision: F8, recall: F8) -> float:
+def _count_linear_area(precision: Floats, recall: Floats) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
     Points with a recall above 0 are converted to counts for `davis_goadrich_area`, which raises
@@ -205,7 +205,7 @@ def auccalculator_areas(
     return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
-def _largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
+def _largest_precision_from(precision: Floats, recall: Floats, levels: Floats) -> Floats:
     """Return the largest precision at or beyond each of L recall levels, (L,).
 
     The points are sorted by ascending recall. The precision is 0 at levels that no point reaches.
@@ -449,7 +449,7 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
     }
 
 
-def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
+def _pr_at_thresholds(ranking: Ranking, thresholds: Floats) -> PRPoints:
     """Return precision and recall at T thresholds. Scores at or above a threshold are positive.
 
     The ranking must have a positive sample. Its first threshold must be inf, so that its counts

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_array, given_word, kind_of_value
+from bsdsbench.arguments import Floats, given_array, given_word, kind_of_value
 from bsdsbench.curves.samples import (
     above_zero,
     check_columns,
@@ -37,15 +37,15 @@ Curve: TypeAlias = Sequence[ArrayLike]
 class PRPoints(NamedTuple):
     """Points of a PR curve, float64 (K,), by rising recall. Unpacks as precision, recall."""
 
-    precision: F8
-    recall: F8
+    precision: Floats
+    recall: Floats
 
 
 class ROCPoints(NamedTuple):
     """Points of a ROC curve, float64 (K,). Both rates are non-decreasing. Unpacks as fpr, tpr."""
 
-    fpr: F8
-    tpr: F8
+    fpr: Floats
+    tpr: Floats
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
@@ -203,7 +203,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     return PRPoints(precision, tps / total)
 
 
-def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[F8]:
+def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[Floats]:
     """Insert a point at each whole TP between the points of a curve, with FP interpolated linearly.
 
     In PR space they show that the way between two points is bent. The given counts must not
@@ -227,11 +227,11 @@ def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[F8]:
 class _Polyline(NamedTuple):
     """Corners of a polyline in a plane, float64 (K,) each, with non-decreasing x."""
 
-    x: F8
-    y: F8
+    x: Floats
+    y: Floats
 
 
-def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
+def _hull(x: Floats, y: Floats, right: float, top: float) -> _Polyline:
     """Return the vertices of the upper convex hull of n points, (0, 0) and (right, top).
 
     x, y : float64 (n,), the coordinates of the points, in any order
@@ -349,10 +349,10 @@ class _Heights(NamedTuple):
     polyline is vertical. Between two entries both polylines are straight.
     """
 
-    x: F8  # (2n - 2,): the position of each entry
-    a: F8  # (2n - 2,)
-    b: F8  # (2n - 2,)
-    difference: F8  # a - b; 0 if equal up to rounding
+    x: Floats  # (2n - 2,): the position of each entry
+    a: Floats  # (2n - 2,)
+    b: Floats  # (2n - 2,)
+    difference: Floats  # a - b; 0 if equal up to rounding
 
 
 def _crossings_of_heights(heights: _Heights) -> _Polyline:
@@ -416,7 +416,7 @@ def _heights(
     return _Heights(x_of_entries, heights_a, heights_b, difference)
 
 
-def _both_limits(line: _Polyline, grid: F8) -> F8:
+def _both_limits(line: _Polyline, grid: Floats) -> Floats:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
     The two heights at a position differ if the polyline is vertical there. Their order, (2n - 2,),

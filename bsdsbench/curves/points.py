@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, kind_of_value
+from bsdsbench.arguments import Floats, kind_of_value
 from bsdsbench.curves.areas import davis_goadrich_area
 from bsdsbench.curves.geometry import (
     PRPoints,
@@ -63,10 +63,10 @@ class CurvePoints(TabularCurve):
     ([0.25, 0.5], [0.5, 0.25])
     """
 
-    precision: F8
-    tpr: F8
-    fpr: F8
-    thresholds: F8
+    precision: Floats
+    tpr: Floats
+    fpr: Floats
+    thresholds: Floats
     positives: float
     negatives: float
 
@@ -104,22 +104,22 @@ class CurvePoints(TabularCurve):
         return cls.of_rates(fps / n, tps / p, p, n)
 
     @property
-    def recall(self) -> F8:
+    def recall(self) -> Floats:
         """The true positive rate, float64 (T,)."""
         return self.tpr
 
     @property
-    def fnr(self) -> F8:
+    def fnr(self) -> Floats:
         """The miss rate, 1 - tpr, float64 (T,)."""
         return 1 - self.tpr
 
     @property
-    def tp(self) -> F8:
+    def tp(self) -> Floats:
         """True positives, float64 (T,). NaN if `positives` is unknown."""
         return counts_from_rates(self.tpr, self.positives)
 
     @property
-    def fp(self) -> F8:
+    def fp(self) -> Floats:
         """False positives, float64 (T,). NaN if `negatives` is unknown."""
         return counts_from_rates(self.fpr, self.negatives)
 
@@ -392,7 +392,7 @@ def threshold_curve(
         )
 
 
-def _hazen_quantiles(values: F8, n: int) -> F8:
+def _hazen_quantiles(values: Floats, n: int) -> Floats:
     """Return the quantiles 1/n, 2/n .. (n - 1)/n of the values by Hazen's rule, ascending.
 
     Quantile q of m sorted values is at index q m - 1/2, interpolated between the neighbouring

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, given_number, given_word
+from bsdsbench.arguments import Floats, Ints, given_number, given_word
 from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, read_samples
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
@@ -72,11 +72,11 @@ class PRResult(TabularCurve):
     (0.833, [0.0, 0.5, 0.5, 1.0])
     """
 
-    recall: F8
-    precision: F8
-    thresholds: F8
-    tp: I8
-    fp: I8
+    recall: Floats
+    precision: Floats
+    thresholds: Floats
+    tp: Ints
+    fp: Ints
     auc: float
     ap: float
     ap_11: float
@@ -111,11 +111,11 @@ class ROCResult(TabularCurve):
     (0.5, 1)
     """
 
-    tpr: F8
-    fpr: F8
-    thresholds: F8
-    tp: I8
-    fp: I8
+    tpr: Floats
+    fpr: Floats
+    thresholds: Floats
+    tp: Ints
+    fp: Ints
     auc: float
     eer: float
     eer_threshold: float
@@ -124,12 +124,12 @@ class ROCResult(TabularCurve):
     negatives: int
 
     @property
-    def tnr(self) -> F8:
+    def tnr(self) -> Floats:
         """The true negative rate, 1 - fpr, float64 (K,)."""
         return 1 - self.fpr
 
     @property
-    def fnr(self) -> F8:
+    def fnr(self) -> Floats:
         """The miss rate, 1 - tpr, float64 (K,)."""
         return 1 - self.tpr
 
@@ -271,7 +271,7 @@ def det(
     return roc_from_ranking(ranking)
 
 
-def trapezoids(x: F8, y: F8) -> float:
+def trapezoids(x: Floats, y: Floats) -> float:
     """Return the area under a polyline by the trapezoidal rule; negative where x decreases."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
@@ -302,7 +302,7 @@ def pr_from_ranking(
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
 
 
-def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
+def _eleven_point_ap(tp: Ints, precision: Floats, positives: int) -> float:
     """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
 
     tp, precision (K,): at points of ascending TP, and so ascending recall. A level that no point
@@ -319,7 +319,7 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     return float(largest_at_levels[::-1].sum() / 11)
 
 
-def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
+def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> Floats:
     """Return counts divided by the total of their class, which is the TPR or FPR at each point.
 
     If the class is empty, the rates are NaN or, with ties="sample", 0 as in VLFeat.
@@ -328,7 +328,7 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
     return counts / (total or missing_total)
 
 
-def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
+def _precision(ranking: Ranking, tp: Floats, prior: float | None) -> Floats:
     """Return the precision at each threshold of a ranking. It is 1 where nothing is predicted.
 
     `tp` is `ranking.tp` as float64. If `prior` is given, precision is computed as if this fraction
@@ -374,7 +374,7 @@ class _EqualError(NamedTuple):
     threshold: float
 
 
-def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
+def _find_equal_error(tpr: Floats, fpr: Floats, thresholds: Floats) -> _EqualError:
     """Find where a ROC curve, by descending threshold, crosses the line TPR = TNR.
 
     The crossing lies between the last point with TPR < TNR and the next point. If only one rate
@@ -489,7 +489,7 @@ def roc_of_counts(
     return roc_from_ranking(ranking)
 
 
-def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
+def _shared_fields(ranking: Ranking, **rates: Floats) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
     The arrays have one value per point of the curve, by descending threshold. But if the ranking

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool, given_level
+from bsdsbench.arguments import Bools, Floats, Ints, given_level
 from bsdsbench.curves.samples import LabelReading, read_samples
 from bsdsbench.errors import DataError
 
@@ -36,7 +36,7 @@ class DeLongResult(NamedTuple):
     low: float
     high: float
     p: float
-    covariance: F8
+    covariance: Floats
 
 
 def delong(
@@ -124,11 +124,11 @@ def delong(
 class _Placements(NamedTuple):
     """How many scores of the other class each score is above, or below, as a fraction of them."""
 
-    above: F8  # (positives,): the fraction of the negatives that score lower
-    below: F8  # (negatives,): the fraction of the positives that score higher
+    above: Floats  # (positives,): the fraction of the negatives that score lower
+    below: Floats  # (negatives,): the fraction of the positives that score higher
 
 
-def _place_samples(positives: F8, negatives: F8) -> _Placements:
+def _place_samples(positives: Floats, negatives: Floats) -> _Placements:
     """Compare the score of each positive with those of all negatives, and the reverse.
 
     Equal scores count half. The mean of either fraction is the area under the ROC curve.
@@ -147,8 +147,8 @@ def _place_samples(positives: F8, negatives: F8) -> _Placements:
 
 
 def _clustered_covariance(
-    above: F8, below: F8, positive: Bool, negative: Bool, clusters: ArrayLike
-) -> F8:
+    above: Floats, below: Floats, positive: Bools, negative: Bools, clusters: ArrayLike
+) -> Floats:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
     This is the estimate of Obuchowski (Biometrics 1997). The variance of an area is that of the
@@ -171,7 +171,7 @@ def _clustered_covariance(
     positive_clusters, negative_clusters = numbers[positive], numbers[negative]
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
 
-    def deviations(fractions: F8, clusters_of_class: I8) -> F8:
+    def deviations(fractions: Floats, clusters_of_class: Ints) -> Floats:
         """Sum the deviations of `fractions` from their mean in each cluster, (2, n_clusters)."""
         offsets = fractions - fractions.mean(axis=1, keepdims=True)
         sums = [np.bincount(clusters_of_class, offset, n_clusters) for offset in offsets]
@@ -188,7 +188,7 @@ def _clustered_covariance(
     return np.asarray(within_classes + between_classes + between_classes.T)
 
 
-def _unbiased_factor(clusters: I8) -> float:
+def _unbiased_factor(clusters: Ints) -> float:
     """Return n / (n - 1) for n distinct clusters, the factor that makes their variance unbiased.
 
     Raises DataError if all samples belong to one cluster.

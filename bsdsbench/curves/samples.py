@@ -8,7 +8,15 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool, given_array, given_number, given_word, kind_of_value
+from bsdsbench.arguments import (
+    Bools,
+    Floats,
+    Ints,
+    given_array,
+    given_number,
+    given_word,
+    kind_of_value,
+)
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 from bsdsbench.text import counted
 
@@ -22,9 +30,9 @@ _COUNT_ROUNDING = 1e-12  # tolerance relative to the total of a class
 class Samples(NamedTuple):
     """The classes and scores of n samples. A sample may belong to neither class."""
 
-    positive: Bool  # (n,)
-    negative: Bool  # (n,)
-    scores: F8  # (n,)
+    positive: Bools  # (n,)
+    negative: Bools  # (n,)
+    scores: Floats  # (n,)
 
 
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
@@ -142,7 +150,7 @@ def whole_number(value: float, name: str) -> int:
     return int(given_number(value, name, 0, EXACT, whole=True))
 
 
-def counts_from_rates(rates: F8, total: float) -> F8:
+def counts_from_rates(rates: Floats, total: float) -> Floats:
     """Multiply rates by the total of their class. If the total is NaN, all counts are NaN.
 
     A count that differs from an integer only by rounding is set to that integer.
@@ -163,7 +171,9 @@ def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
+def check_columns(
+    kind: Literal["number", "share", "count"], **arguments: ArrayLike
+) -> list[Floats]:
     """Convert the keyword arguments to flat float64 arrays of equal length, in the given order.
 
     All values must be finite. If `kind` is "share", they must lie in [0, 1], up to rounding, which
@@ -195,7 +205,7 @@ def _check_same_size(**arrays: NDArray[Any]) -> None:
         raise ShapeError(f"{sizes}, expected as many of each")
 
 
-def printed_step(precision: F8, recall: F8) -> float:
+def printed_step(precision: Floats, recall: Floats) -> float:
     """Return the step of the digits, from two to six, with which the points seem to be printed."""
     values = np.concatenate([precision, recall])
     steps = (
@@ -221,14 +231,14 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 class Ranking(NamedTuple):
     """True and false positives at each of K descending thresholds."""
 
-    thresholds: F8  # (K,): inf (nothing is predicted positive), then scores in descending order
-    tp: I8  # (K,): number of positives with a score at or above the threshold
-    fp: I8  # (K,): number of negatives with a score at or above the threshold
+    thresholds: Floats  # (K,): inf (nothing is predicted positive), then scores in descending order
+    tp: Ints  # (K,): number of positives with a score at or above the threshold
+    fp: Ints  # (K,): number of negatives with a score at or above the threshold
     positives: int  # all positives, including those that are never predicted positive
     negatives: int
     ties: Ties = "merge"  # see `rank`
     # (n,): the first point at which each sample is predicted positive, or -1 if it never is
-    point_of_sample: I8 | None = None
+    point_of_sample: Ints | None = None
 
 
 def rank(
@@ -286,7 +296,7 @@ def rank(
     )
 
 
-def _class_total(is_member: Bool, total: int | None, name: str) -> int:
+def _class_total(is_member: Bools, total: int | None, name: str) -> int:
     """Return `total` or, if it is None, the number of members of a class.
 
     Raises DataError with `name` in its message if `total` is below the number of members.
@@ -309,7 +319,9 @@ def refuse_small_total(count: float, total: float, name: str) -> None:
         raise DataError(f"{has}, expected the total")
 
 
-def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
+def _count_at_distinct_scores(
+    positive: Bools, negative: Bools, scores: Floats
+) -> list[NDArray[Any]]:
     """Count the positives and negatives with a score at or above each distinct score.
 
     Samples of neither class are ignored. Returns three arrays (K,): the thresholds (inf, then the
@@ -328,7 +340,7 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
     return [thresholds, tp, fp]
 
 
-def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
+def _count_many_samples(positive: Bools, negative: Bools, scores: Floats) -> list[NDArray[Any]]:
     """Count the positives and negatives with a score at or above each distinct score.
 
     This takes a fraction of the time of `_count_at_distinct_scores` for many samples: the scores of

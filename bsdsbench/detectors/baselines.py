@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage import color, feature, filters, segmentation
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.errors import DataError
 from bsdsbench.text import did_you_mean
 
 Image = NDArray[np.uint8]
-Filter = Callable[[F8], F8]
+Filter = Callable[[Floats], Floats]
 _N_SEGMENTS = (25, 50, 100, 200, 400, 800)
 _CANNY_SIGMA = 2.0  # pixels
 _CANNY_THRESHOLDS = np.geomspace(0.03, 0.6, 24)  # high thresholds
@@ -30,7 +30,7 @@ _TENSOR_SCALES = (1.2, 2.0, 3.4)  # standard deviations of Gaussian derivatives,
 _STRENGTH_SCALE = 0.35  # an edge of this strength has the value 1 - 1 / e
 
 
-def canny(image: Image) -> F8:
+def canny(image: Image) -> Floats:
     """Return, for each pixel, the fraction of 24 thresholds at which the Canny detector marks it.
 
     Hysteresis: a connected component of ridge pixels above the low threshold, 0.4 of the high one,
@@ -57,17 +57,17 @@ def canny(image: Image) -> F8:
     return n_marked / len(_CANNY_THRESHOLDS)
 
 
-def sobel(image: Image) -> F8:
+def sobel(image: Image) -> Floats:
     """Return the thinned Sobel gradient magnitude; weak gradients become 0."""
     return _thinned_gradient(image, filters.sobel_h, filters.sobel_v)
 
 
-def scharr(image: Image) -> F8:
+def scharr(image: Image) -> Floats:
     """Return the thinned Scharr gradient magnitude; weak gradients become 0."""
     return _thinned_gradient(image, filters.scharr_h, filters.scharr_v)
 
 
-def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> F8:
+def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> Floats:
     """Return the thinned gradient magnitude; the filters give the derivatives along y and x.
 
     The strength is 3.5 * magnitude - 0.06, clipped to [0, 1], which sets weak gradients to 0.
@@ -77,7 +77,7 @@ def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
-def _structure_tensor(image: Image, *, thin: bool) -> F8:
+def _structure_tensor(image: Image, *, thin: bool) -> Floats:
     """Return an edge map from the structure tensor of the Lab image: 1 - exp(-strength / 0.35).
 
     The structure tensor of a pixel is the 2 x 2 matrix of the products of its gradients, summed
@@ -130,7 +130,7 @@ def watershed(image: Image) -> list[NDArray[Any]]:
     return [segmentation.watershed(gradient, markers=n, compactness=1e-4) for n in _N_SEGMENTS]
 
 
-def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
+def _thin_ridges(strength: Floats, ny: Floats, nx: Floats) -> Floats:
     """Return a copy of an edge map (H, W) after non-maximum suppression along the edge normal.
 
     A pixel is set to 0 if the strength one pixel away along the normal (ny, nx), in either

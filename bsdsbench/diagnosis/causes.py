@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from attrs import evolve
 
-from bsdsbench.arguments import I8
+from bsdsbench.arguments import Ints
 from bsdsbench.curves.areas import auc_pr
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
@@ -138,7 +138,7 @@ def iterate_other_columns(
 
 
 def add_whole_image(
-    files: Sources, protocol: Protocol, curve: PRCurve, stack: Mapping[str, I8]
+    files: Sources, protocol: Protocol, curve: PRCurve, stack: Mapping[str, Ints]
 ) -> PRCurve:
     """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
@@ -402,7 +402,7 @@ def many_to_one_counts(
 # ---- images --------------------------------------------------------------------------------------
 
 
-def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
+def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, Ints]:
     """Find the subsets of a run's images that are listed by a known data set or a split file.
 
     ids : the ids of the run's images
@@ -422,7 +422,7 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
                 with suppress(DataError, OSError):  # a text file that is no list of ids
                     known_sets.setdefault(f"the split file {path.name}", read_split(path))
     index_of_id = {image_id: k for k, image_id in enumerate(ids)}
-    subsets: dict[str, I8] = {}
+    subsets: dict[str, Ints] = {}
     for name, members in known_sets.items():
         shared = {index_of_id[image_id] for image_id in members if image_id in index_of_id}
         indices = np.array(sorted(shared), np.int64)

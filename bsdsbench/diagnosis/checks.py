@@ -17,7 +17,7 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.diagnosis import measured_maps
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, group_similar_problems
 from bsdsbench.images import Prediction
@@ -304,7 +304,7 @@ class Examination:
         code: str,
         images: Sequence[ExaminedImage],
         protocol: Protocol | None = None,
-        change: Callable[[F8], F8] | None = None,
+        change: Callable[[Floats], Floats] | None = None,
         **details: object,
     ) -> None:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.runs import fit
 
 THICK = 0.8  # `thickness` is above for raw maps
@@ -67,7 +67,7 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
     return codes
 
 
-def _jpeg_ratio(soft: F8) -> float:
+def _jpeg_ratio(soft: Floats) -> float:
     """Measure the traces of JPEG compression in a map (H, W): above JPEG_RATIO, it was compressed.
 
     JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
@@ -92,7 +92,7 @@ def _jpeg_ratio(soft: F8) -> float:
     return float(shares.mean() / largest)
 
 
-def _compute_vanishing_shares(soft: F8) -> F8:
+def _compute_vanishing_shares(soft: Floats) -> Floats:
     """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
 
     The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Coefficient (u, v) is of high
@@ -116,7 +116,7 @@ def _compute_vanishing_shares(soft: F8) -> F8:
     return np.asarray(vanishes[:, is_high].mean(axis=1))
 
 
-def _correlate_shifts(soft: F8, truth: F8) -> F8:
+def _correlate_shifts(soft: Floats, truth: Floats) -> Floats:
     """Cross-correlate a boundary map with its ground truth at all shifts of up to REACH pixels.
 
     truth : (H, W), the number of annotators that marked each pixel
@@ -147,7 +147,7 @@ class Displacement(NamedTuple):
     columns: float
 
 
-def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
+def find_displacement(maps: Sequence[tuple[Floats, Floats]]) -> Displacement | None:
     """Find the common displacement of all maps from the ground truth, to a fraction of a pixel.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
@@ -169,7 +169,7 @@ def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
     return Displacement(float(rows), float(columns))
 
 
-def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
+def find_quarter_displacements(maps: Sequence[tuple[Floats, Floats]]) -> list[Displacement]:
     """Find the displacements of the upper left, upper right, lower left and lower right quarters.
 
     `maps` are as in `find_displacement`. Quarters that do not fit the ground truth are left out.

@@ -1,4 +1,4 @@
-"""Types of arrays, named as in numpy's dtype strings: F8 is float64, I4 is int32, and so on."""
+"""Types of arrays: Floats are float64 values, and Ints int64 values, in an array of any shape."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
-U4 = NDArray[np.uint32]
-U8 = NDArray[np.uint64]
-Bool = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Int32s = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Uint32s = NDArray[np.uint32]
+Uint64s = NDArray[np.uint64]
+Bools = NDArray[np.bool_]
 
 
 class MapChanges(NamedTuple):
@@ -22,6 +22,6 @@ class MapChanges(NamedTuple):
     start[k] : start[k + 1], in any order. A pixel changes at most once per step.
     """
 
-    start: I8  # (n + 1,)
-    pixel: I4  # (changes,): the flat index of the pixel that changes
-    added: Bool  # (changes,): True if the pixel enters the map, False if it leaves
+    start: Ints  # (n + 1,)
+    pixel: Int32s  # (changes,): the flat index of the pixel that changes
+    added: Bools  # (changes,): True if the pixel enters the map, False if it leaves

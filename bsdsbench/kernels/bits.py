@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I8, U8, Bool
+from bsdsbench.kernels.arrays import Bools, Ints, Uint64s
 from bsdsbench.kernels.jit import inner, kernel
 
 # Module constants compile faster than calls of np.uint64 in a kernel
@@ -23,7 +23,7 @@ def ones(word):
     return word * _SUM >> _TOP_BYTE  # the product's top byte is the sum of all bytes
 
 
-def pack(bmap: Bool) -> U8:
+def pack(bmap: Bools) -> Uint64s:
     """Pack bool maps (..., H, W) into uint64 words of 64 pixels.
 
     Returns (..., H, ceil(W / 64)). Pixel (row, col) is bit col & 63 of the word [row, col >> 6].
@@ -35,13 +35,13 @@ def pack(bmap: Bool) -> U8:
     return row_bytes.view("<u8").astype(np.uint64, copy=False)
 
 
-def unpack(words: U8, cols: int) -> Bool:
+def unpack(words: Uint64s, cols: int) -> Bools:
     """Unpack the words (H, words) of one map packed by `pack` to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
-def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
+def count_set_bits(bits: Uint64s, kind: Ints | None = None, n_kinds: int = 1) -> Ints:
     """Count, for each bit position, the rows of each kind in which the bit is set.
 
     bits (rows, words): bit j of a row is bit j & 63 of word j >> 6.

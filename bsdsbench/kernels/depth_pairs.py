@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import F8, I8, Bool
+from bsdsbench.kernels.arrays import Bools, Floats, Ints
 from bsdsbench.kernels.jit import inner, kernel
 
 _NEARLY_ONE = 1 - 1e-12  # so that a rounding error of a product does not decide
@@ -28,7 +28,7 @@ def _count_exceeded(a, b, ratios):
     return n
 
 
-def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
+def ratio_pairs(pred: Floats, gt: Floats, valid: Bools, ratios: Floats) -> Ints:
     """Count the pairs of neighbouring pixels whose inverse depths differ by more than each ratio.
 
     pred, gt (H, W): inverse depths. valid (H, W): both pixels must be True. ratios (R,): ascending.
@@ -82,7 +82,7 @@ def _count_pairs(pred, gt, valid, ratios, count):
                     count[min(n_pred, n_gt) - 1, pred_side, 0] += 1
 
 
-def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
+def count_hit_mask_edges(pred: Floats, mask: Bools, ratios: Floats) -> Ints:
     """Count the edges of a mask, and those that coincide with a depth edge of a prediction.
 
     A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair

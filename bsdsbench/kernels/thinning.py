@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import I8, U8, Bool, MapChanges
+from bsdsbench.kernels.arrays import Bools, Ints, MapChanges, Uint64s
 from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
@@ -32,17 +32,17 @@ class _Workspace(NamedTuple):
 
     corner: int  # the flat index in the image of the first pixel of the box
     image_cols: int
-    unthinned: U8  # the map before thinning: all pixels that are on at the current step
-    now: U8  # the thinned map at the current step; swapped with `before` at each step
-    before: U8  # the thinned map at the previous step
-    deleted: U8  # the pixels that the current subiteration deletes
-    is_occupied: Bool  # (tiles,): True if the tile has a pixel in `unthinned`
-    last_test: I8  # (tiles,): the last subiteration in which the tile must be tested
+    unthinned: Uint64s  # the map before thinning: all pixels that are on at the current step
+    now: Uint64s  # the thinned map at the current step; swapped with `before` at each step
+    before: Uint64s  # the thinned map at the previous step
+    deleted: Uint64s  # the pixels that the current subiteration deletes
+    is_occupied: Bools  # (tiles,): True if the tile has a pixel in `unthinned`
+    last_test: Ints  # (tiles,): the last subiteration in which the tile must be tested
     tiles_per_column: int
-    changed: I8  # (tiles,): list of the tiles in which the current subiteration deletes pixels
+    changed: Ints  # (tiles,): list of the tiles in which the current subiteration deletes pixels
 
 
-def thin_map(bmap: Bool) -> Bool:
+def thin_map(bmap: Bools) -> Bools:
     """Thin a bool map (H, W) to convergence, like MATLAB's bwmorph(bmap, 'thin', Inf)."""
     changes = thinning_changes(bmap.astype(np.int16), 1)  # with a single threshold
     thinned = np.zeros(bmap.shape, bool)
@@ -50,7 +50,7 @@ def thin_map(bmap: Bool) -> Bool:
     return thinned
 
 
-def thin_each(bmaps: Bool) -> Bool:
+def thin_each(bmaps: Bools) -> Bools:
     """Thin each of N bool maps (N, H, W) separately, and return new maps (N, H, W)."""
     return np.stack([thin_map(bmap) for bmap in bmaps]) if len(bmaps) else bmaps.copy()
 
@@ -92,7 +92,7 @@ def thinning_changes(levels: NDArray[np.int16], n: int, do_thin: bool = True) ->
     return MapChanges(change_start, pixel[:n_changes], added[:n_changes])
 
 
-def stack_changes(bmaps: Bool) -> MapChanges:
+def stack_changes(bmaps: Bools) -> MapChanges:
     """Return the pixel changes between successive maps of T bool maps (T, H, W), last map first.
 
     Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. Unlike
@@ -109,7 +109,7 @@ def stack_changes(bmaps: Bool) -> MapChanges:
     return MapChanges(start, pixel.astype(np.int32), maps[step, pixel])
 
 
-def _new_workspace(is_on: Bool) -> _Workspace:
+def _new_workspace(is_on: Bools) -> _Workspace:
     """Allocate the work space for thinning: four bit maps, and the state of their tiles.
 
     The maps are the one before thinning (`unthinned`), the thinned one at this threshold (`now`)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import F8, I8, Bool
+from bsdsbench.kernels.arrays import Bools, Floats, Ints
 from bsdsbench.kernels.jit import kernel
 
 _LANES = 4  # histograms filled in turn, because neighbouring pixels often share a bin
@@ -25,10 +25,10 @@ _LANES = 4  # histograms filled in turn, because neighbouring pixels often share
 class Confusion(NamedTuple):
     """True and false positives and negatives at each of T thresholds, int64 (T,) each."""
 
-    tp: I8
-    fp: I8
-    fn: I8
-    tn: I8
+    tp: Ints
+    fp: Ints
+    fn: Ints
+    tn: Ints
 
 
 class _Buckets(NamedTuple):
@@ -38,15 +38,15 @@ class _Buckets(NamedTuple):
     """
 
     n: int  # number of buckets, a power of two
-    of_threshold: I8  # (T,): the bucket of each threshold
+    of_threshold: Ints  # (T,): the bucket of each threshold
     # (n + 1,): the threshold in each bucket, NaN if there is none. None if two share a bucket.
-    threshold: F8 | None
-    first: I8  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
-    padded: F8  # the thresholds, padded with NaN (which no value reaches) for the binary search
+    threshold: Floats | None
+    first: Ints  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
+    padded: Floats  # the thresholds, padded with NaN (which no value reaches) for the binary search
     n_comparisons: int  # of the binary search among the thresholds of a bucket
 
 
-def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
+def levels(values: NDArray[Any], thresholds: Floats) -> NDArray[np.int16]:
     """Count, for each value, the thresholds that it reaches (value >= threshold).
 
     values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool
@@ -71,7 +71,7 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     return level.reshape(np.shape(values))
 
 
-def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
+def confusion(values: NDArray[Any], gt: Bools, thresholds: Floats) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
     values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool. A

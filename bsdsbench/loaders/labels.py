@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool, given_array
+from bsdsbench.arguments import Bools, given_array
 from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import Map, is_binary, labels_to_integers
 from bsdsbench.protocol.fields import tidy
@@ -27,7 +27,7 @@ WHITE_FOR_CLASSES = (
 )
 
 
-def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
+def seg2bdry(labels: NDArray[Any], valid: Bools | None = None) -> Bools:
     """Return the boundary pixels of a label map as an (H, W) bool map.
 
     A pixel is a boundary pixel if its label differs from that of the pixel below, to the right, or

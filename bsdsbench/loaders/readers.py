@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import (
-    Bool,
+    Bools,
     given_list,
     given_number,
     given_path,
@@ -370,7 +370,7 @@ def read_truth(
         return GroundTruth(pair.image_id, path=path, **arguments)
 
 
-def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
+def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bools:
     """Read a binary mask of the field of view as a bool map of this `shape`, False if not scored.
 
     `read` returns the bytes of a file. Raises FileFormatError for another size or no True pixel.
@@ -513,7 +513,7 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    valid: Bool | None = None
+    valid: Bools | None = None
     boundaries, regions = [], []
     for annotation in annotations:
         boundaries.append(annotation.mask)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, remedies_beyond, without_void
 from bsdsbench.loaders.formats.pictures import refuse_jpeg_noise, white_above
@@ -59,9 +59,9 @@ class Kind(Enum):
 class MaskRead(NamedTuple):
     """A binarised map: a mask, or the boundaries that one annotator drew."""
 
-    mask: Bool  # (H, W), True at the object or boundary, False at void pixels
+    mask: Bools  # (H, W), True at the object or boundary, False at void pixels
     # (H, W), False at void pixels; None for a prediction, or if no void values apply
-    valid: Bool | None
+    valid: Bools | None
     evidence: Evidence  # properties of the map's values before it was binarised
     labels: Map | None = None  # (H, W) integers, the regions that the annotator drew
 
@@ -526,7 +526,7 @@ def _faint_problem(form: str, top: float, beside_mask: bool) -> Problem:
     )
 
 
-def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bool:
+def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bools:
     """Convert an (H, W) mask to bool.
 
     - A binary mask, of 0 and one of 1, 255 and 65535, is True where nonzero.

@@ -22,7 +22,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, with_file_of_side
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
@@ -140,7 +140,7 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     return entry
 
 
-def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
+def image_means(weights: Weights, values: Mapping[str, Floats]) -> ScoreTree:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
@@ -157,7 +157,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
     return {**scores, "over": over("images", counts)}
 
 
-def class_means(values: Mapping[str, F8]) -> ScoreTree:
+def class_means(values: Mapping[str, Floats]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
     values: score -> (S, C) for C classes in S data sets. The result also has the entry "over":
@@ -578,7 +578,7 @@ class ValuesMetric(Metric[Opt]):
 
     summed: ClassVar[tuple[str, ...]] = ()
 
-    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: Opt) -> dict[str, Floats]:
         """Compute, for each of N images, the values of the scores that are means over images.
 
         Returns column key -> (N,); {}, the default, if no score is such a mean. Images for which a

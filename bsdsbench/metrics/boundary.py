@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool, given_array
+from bsdsbench.arguments import Bools, Floats, Ints, given_array
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, binary_map, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
@@ -89,7 +89,7 @@ class CurveMetric(ValuesMetric[Opt]):
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
-    def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
+    def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], Ints]:
         """Return the counts of each curve, keyed by the path to its scores in a `Score`.
 
         A single curve has the path (). Each of several curves has a path such as ("seval",), whose
@@ -309,7 +309,7 @@ def boundary_counts(
     gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | str | None = None,
     *,
-    dropped: Bool | None = None,
+    dropped: Bools | None = None,
 ) -> MatchCounts:
     """Count the boundary pixels of one image, and those matched one to one, at each threshold.
 
@@ -364,7 +364,7 @@ def boundary_counts(
 
 
 def _count_boundaries(
-    pred: Prediction, truth: GroundTruth, protocol: Protocol, dropped: Bool | None = None
+    pred: Prediction, truth: GroundTruth, protocol: Protocol, dropped: Bools | None = None
 ) -> MatchCounts:
     """Match the boundary pixels of one image at each threshold and tolerance, and count them.
 
@@ -398,7 +398,7 @@ def _count_boundaries(
     return cast(MatchCounts, counts_of(counts))  # not validated again, as the kernels made them
 
 
-def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
+def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bools:
     """Return the boundaries of A annotators, bool (A, H, W), thinned if `protocol.gt_thin`."""
     from bsdsbench.kernels.thinning import thin_each
 
@@ -408,17 +408,17 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 class ThresholdChanges(NamedTuple):
     """The boundary maps at T thresholds, stored as the changes between them in T steps."""
 
-    thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
+    thresholds: Floats  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
     changes: MapChanges  # the pixels that each step adds to the map or removes from it
-    size: I8  # (T,), the number of boundary pixels after each step
+    size: Ints  # (T,), the number of boundary pixels after each step
 
 
 def threshold_changes(
     pred: Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
-    dropped: Bool | None = None,
-    valid: Bool | None = None,
+    dropped: Bools | None = None,
+    valid: Bools | None = None,
 ) -> ThresholdChanges:
     """Compute the boundary map of a prediction at each of T thresholds, as changes between them.
 
@@ -469,7 +469,7 @@ def threshold_changes(
     return ThresholdChanges(thresholds, changes, size)
 
 
-def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
+def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bools:
     """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
     changes: the pixels that enter or leave the map, from an empty map to that of the highest
@@ -487,7 +487,7 @@ def rebuild_maps(changes: MapChanges, shape: tuple[int, ...]) -> Bool:
     return np.ascontiguousarray(from_highest[::-1]).reshape(n_steps, *shape)
 
 
-def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
+def whole_image_counts(gt_maps: Bools, valid: Bools | None = None) -> Ints:
     """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
     All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels,

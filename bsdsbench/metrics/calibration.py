@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
@@ -101,11 +101,11 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
 
-    def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, Floats]:
         """Compute the errors of each image, (N,), from its counts (N, B)."""
         return {f"{name}_mean": error for name, error in _calibration_errors(counts).items()}
 
-    def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, F8]:
+    def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, Floats]:
         """Compute the calibration errors (S,) and reliability diagrams from sums (S, B) in B bins.
 
         For each bin, "reliability.value" is the mean predicted value, "reliability.marked" the
@@ -120,7 +120,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         }
 
 
-def _calibration_errors(counts: Stack) -> dict[str, F8]:
+def _calibration_errors(counts: Stack) -> dict[str, Floats]:
     """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels.
 
     The gap of a bin is the absolute difference between the mean predicted value and the share of

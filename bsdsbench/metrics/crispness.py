@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, VoidOptions
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
@@ -78,7 +78,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
             "total": total,
         }
 
-    def values(self, counts: Stack, opt: VoidOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: VoidOptions) -> dict[str, Floats]:
         """Return `average` (N,), the share of each map's sum that NMS keeps; NaN if all are 0.
 
         The score of this name is its mean over images.
@@ -90,7 +90,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
-def _crispness_sums(soft: Map) -> F8:
+def _crispness_sums(soft: Map) -> Floats:
     """Sum a soft map (H, W) after non-maximum suppression (NMS), and before it, float64 (2,).
 
     The settings of this NMS are fixed (see the module's docstring), and not the protocol's.

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import Bools, Floats, Ints
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.kernels import depth_pairs
@@ -157,16 +157,16 @@ class DepthOptions:
 class DepthMaps(NamedTuple):
     """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""
 
-    pred: F8  # predicted depth
-    known: Bool  # True where the stored prediction is finite and above 0
-    pred_for_canny: F8  # `pred` with NaN where the stored value was 0 or not finite
-    gt: F8 | None  # ground-truth depth; None if there is none
-    gt_for_canny: F8 | None  # `gt` likewise; also NaN at invalid pixels, if invalid is not "none"
-    valid: Bool  # True for the pixels that are evaluated
-    edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
-    matte: Bool | None  # mask of the annotated object; None if there is none
+    pred: Floats  # predicted depth
+    known: Bools  # True where the stored prediction is finite and above 0
+    pred_for_canny: Floats  # `pred` with NaN where the stored value was 0 or not finite
+    gt: Floats | None  # ground-truth depth; None if there is none
+    gt_for_canny: Floats | None  # `gt` likewise; also NaN at pixels that `invalid` excludes
+    valid: Bools  # True for the pixels that are evaluated
+    edges: tuple[Bools, ...]  # annotated edges, one map per annotator; () if there are none
+    matte: Bools | None  # mask of the annotated object; None if there is none
 
-    def true_edges(self, by: str, opt: DepthOptions) -> tuple[Bool, ...]:
+    def true_edges(self, by: str, opt: DepthOptions) -> tuple[Bools, ...]:
         """Return bool edges (H, W), "annotated" by each annotator, or one map by "canny"."""
         if by == "canny":
             return (_canny_edges(_require_annotation(self.gt_for_canny, "depth"), opt.dbe),)
@@ -240,9 +240,9 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
 class _Depth(NamedTuple):
     """A depth map, and two masks that describe the stored values, each (H, W)."""
 
-    depth: F8
-    is_number: Bool  # True if the stored value is finite and not 0
-    is_known: Bool  # True if the stored value is finite and above 0
+    depth: Floats
+    is_number: Bools  # True if the stored value is finite and not 0
+    is_known: Bools  # True if the stored value is finite and above 0
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
@@ -253,7 +253,7 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
     return _Depth(depth, is_number, is_number & (scaled > 0))
 
 
-def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
+def _align(depth: Floats, true: Floats, known: Bools, align: str) -> Floats:
     """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
     The fit uses the pixels where `known` is True, and is applied to all pixels. If there are none,
@@ -277,12 +277,12 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     return _inverse(fitted) if in_disparity else fitted
 
 
-def _inverse(depth: F8) -> F8:
+def _inverse(depth: Floats) -> Floats:
     """Return 1 / depth, float64 in C order. Depths below 1e-6 are set to 1e-6; NaN stays NaN."""
     return np.ascontiguousarray(1 / np.maximum(depth, _SMALLEST_DEPTH))
 
 
-def _canny_edges(depth: F8, form: str) -> Bool:
+def _canny_edges(depth: Floats, form: str) -> Bools:
     """Detect edges in a depth map (H, W) with the Canny settings of the depth boundary error.
 
     `form` selects the published implementation: "ibims" uses the edges of the depth, "sharpdepth"
@@ -308,11 +308,11 @@ def _canny_edges(depth: F8, form: str) -> Bool:
 class DbeParts(NamedTuple):
     """Sums of edge distances in pixels. Both are undefined if n[2], the true edges, is 0."""
 
-    sums: F8  # (2,): [accuracy, completeness]
-    n: I8  # (3,): [distances in sums[0], distances in sums[1], ground-truth edge pixels]
+    sums: Floats  # (2,): [accuracy, completeness]
+    n: Ints  # (3,): [distances in sums[0], distances in sums[1], ground-truth edge pixels]
 
 
-def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
+def dbe_parts(pred: Bools, gt: Bools, valid: Bools, opt: DepthOptions) -> DbeParts:
     """Sum the distances between predicted and ground-truth edges for the depth boundary error.
 
     Accuracy uses the distance from each predicted edge pixel to the nearest ground-truth edge
@@ -355,7 +355,7 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     return DbeParts(np.array(sums), np.array(n))
 
 
-def log_steps(depth: F8) -> F8:
+def log_steps(depth: Floats) -> Floats:
     """Compute the soft edges of a depth map: the log depth difference between neighbours.
 
     Parameters
@@ -382,7 +382,7 @@ def log_steps(depth: F8) -> F8:
     return np.minimum(steps, 1.0)
 
 
-def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
+def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, Floats]:
     """Compute F, precision and recall of depth edges of N images at R ratios: measure -> (N, R).
 
     Precision and recall are means of the shares in four directions. A direction without edges is
@@ -391,13 +391,13 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
     counts: "si" and "matte" of `DepthMetric.count`, or one of them.
     """
 
-    def mean_share(n_in_both: I8, n_in_map: I8) -> F8:
+    def mean_share(n_in_both: Ints, n_in_map: Ints) -> Floats:
         """Return the mean over directions of numbers of edges (N, R, 4), divided; (N, R)."""
         if strict:
             return ratio(n_in_both, n_in_map).mean(axis=-1)
         return defined_mean(defined_ratio(n_in_both, n_in_map))
 
-    shares: dict[str, F8] = {}
+    shares: dict[str, Floats] = {}
     if "si" in counts:
         in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
         recall, precision = mean_share(in_both, in_gt), mean_share(in_both, in_pred)
@@ -503,7 +503,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             counts |= counter(valid_soft, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
         return counts
 
-    def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: DepthOptions) -> dict[str, Floats]:
         """Compute the measures of N images, (N,) each; undefined values are NaN.
 
         si_f1, si_precision, si_recall, matte_recall : means over the ratios (thresholds), weighted
@@ -512,7 +512,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             the value at every single ratio, here 1.05
         dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
-        values: dict[str, F8] = {}
+        values: dict[str, Floats] = {}
         for key, share in _shares_at_ratios(counts, opt.strict).items():
             # As in Depth Pro, a value has its ratio, 1.05 .. 1.25, as weight; undefined ones have 0
             weights = np.where(np.isnan(share), 0.0, _RATIOS)
@@ -532,7 +532,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             values["dbe_accuracy"], values["dbe_completeness"] = means
         return values
 
-    def pooled(self, sums: Stack, opt: DepthOptions) -> dict[str, F8]:
+    def pooled(self, sums: Stack, opt: DepthOptions) -> dict[str, Floats]:
         """Compute si_f1_pooled and so on: the measures of `values`, from counts of all images."""
         values = self.values(sums, opt)
         return {f"{c.key}_pooled": values[c.key] for c in (*_SHARES, *_ERRORS) if c.key in values}

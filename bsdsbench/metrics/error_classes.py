@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bools, Ints
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_changes, truth_maps, whole_image_counts
 from bsdsbench.metrics.matches import given_prediction
@@ -31,7 +31,7 @@ class _Layer(NamedTuple):
     """The n pixels that have a class at some step, and the steps at which each has it."""
 
     code: int  # of the class: a `PixelClass`, or a value of `ERROR_CODES`
-    pixels: I8 | NDArray[np.uint64]  # (n,), flat indices in the image
+    pixels: Ints | NDArray[np.uint64]  # (n,), flat indices in the image
     bits: NDArray[np.uint64]  # (n, words), bit k of a row is set if the pixel has the class then
 
 
@@ -41,7 +41,7 @@ def pixel_classes(
     protocol: Protocol,
     *,
     errors: bool,
-    dropped: Bool | None = None,
+    dropped: Bools | None = None,
 ) -> dict[str, OverlaySteps]:
     """Classify the boundary pixels as matched, false or missed at each threshold, for overlays.
 
@@ -111,7 +111,7 @@ def pixel_classes(
     return {"steps": steps._replace(areas=False)}
 
 
-def _merge_layers(layers: Sequence[_Layer], pixel: I8, n_steps: int) -> NDArray[np.uint8]:
+def _merge_layers(layers: Sequence[_Layer], pixel: Ints, n_steps: int) -> NDArray[np.uint8]:
     """Return the class of each of P pixels at each of T steps, uint8 (P, T); 0 is no class.
 
     layers: if several apply to a pixel at a step, the first of them gives the class.
@@ -160,7 +160,7 @@ def boundary_errors(
     gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | str | None = None,
     *,
-    dropped: Bool | None = None,
+    dropped: Bools | None = None,
 ) -> MatchCounts:
     """Count the missed, false and matched boundary pixels of one image by class.
 

@@ -25,7 +25,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.pairs import find_instances, match_regions
@@ -55,7 +55,7 @@ NONE = "no object in any image"
 _CELLPOSE_IOU = 0.5  # cellpose maximises the number of pairs with at least this IoU
 _FOUND_PHRASE = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
-IndexPairs = tuple[I8, I8]  # (pairs,) each: indices of annotated objects, of predicted ones
+IndexPairs = tuple[Ints, Ints]  # (pairs,) each: indices of annotated objects, of predicted ones
 
 
 @frozen
@@ -175,8 +175,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 def _jaccard_sums(
-    shared: I8, iou: F8, gt_pixels: I8, pred_pixels: I8, one_to_one: IndexPairs
-) -> I8:
+    shared: Ints, iou: Floats, gt_pixels: Ints, pred_pixels: Ints, one_to_one: IndexPairs
+) -> Ints:
     """Return the numerators and the denominators of three Jaccard indices, int64 (2, 3), in pixels.
 
     A numerator is the sum of the intersections of paired objects. The indices are
@@ -220,7 +220,7 @@ def _jaccard_sums(
     return np.array(sums).T  # two rows: numerators and denominators
 
 
-def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
+def _sorted_ap(pair_ious: Floats, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
     pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU.
@@ -240,7 +240,7 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     return (widths * (heights[1:] + heights[:-1])).sum() / 2  # the trapezoidal rule
 
 
-def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
+def _count_by_size(matched: Ints, pixels: Ints, sizes: Sequence[int]) -> Ints:
     """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
     matched: indices of the matched objects; an index may occur several times.
@@ -274,7 +274,7 @@ def _assignment() -> Callable[..., IndexPairs]:
     return module.linear_sum_assignment
 
 
-def _object_scores(objects: Map) -> dict[str, F8]:
+def _object_scores(objects: Map) -> dict[str, Floats]:
     """Compute F, precision, recall and the numbers of found, missed and false objects, (...) each.
 
     objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
@@ -321,7 +321,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
     summed = ("inside", "joined", "objects", "by_size")
 
-    def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, Floats]:
         """Compute the values of N images whose means over images are scores, (N,) each.
 
         These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),

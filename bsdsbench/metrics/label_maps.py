@@ -10,10 +10,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import I8, Bool, given_array
+from bsdsbench.arguments import Bools, Ints, given_array
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import Map, labels_to_integers, same_shape, without_void
-from bsdsbench.kernels.arrays import I4
+from bsdsbench.kernels.arrays import Int32s
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.fields import (
@@ -50,10 +50,10 @@ class Overlaps(NamedTuple):
     The pairs are in order of first occurrence in the image (raster order).
     """
 
-    pred: I8  # (n,), the value in pred of each pair
-    gt: I8  # (n,), the value in gt of each pair
-    pixels: I8  # (n,), the number of pixels with each pair
-    of_pixel: I4  # (H, W), the index of each pixel's pair
+    pred: Ints  # (n,), the value in pred of each pair
+    gt: Ints  # (n,), the value in gt of each pair
+    pixels: Ints  # (n,), the number of pixels with each pair
+    of_pixel: Int32s  # (H, W), the index of each pixel's pair
 
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
@@ -62,7 +62,7 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
     return Overlaps(pred_of_pair, gt_of_pair, pixels, of_pixel.reshape(pred.shape))
 
 
-def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
+def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bools | None:
     """Return a mask of the void (not evaluated) pixels, bool (H, W), or None if there are none.
 
     Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
@@ -96,7 +96,7 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
     return maps
 
 
-def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
+def box_around(mask: Bools, margin: int) -> tuple[slice, ...]:
     """Return the rows and columns of the box around a nonempty mask, with a margin in pixels."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     top, left = max(rows[0] - margin, 0), max(cols[0] - margin, 0)
@@ -152,7 +152,7 @@ COMPONENTS = option(
 )
 
 
-def number_masks(pred: Map, gt: Map, neighbours: int, valid: Bool | None) -> MapPair:
+def number_masks(pred: Map, gt: Map, neighbours: int, valid: Bools | None) -> MapPair:
     """Number the connected components of predicted and annotated masks (H, W) from 1.
 
     `neighbours` (4 or 8) is the connectivity. First, void pixels (`valid` is False) become 0 in
@@ -294,7 +294,7 @@ def interpolated_side(pred: Map, gt: Map) -> str:
     return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
 
 
-def _count_stripes(labels: Map, other: Map) -> I8:
+def _count_stripes(labels: Map, other: Map) -> Ints:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
     Such a pixel and its two neighbours in the row (or column) have three different labels, as where

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import I8
+from bsdsbench.arguments import Ints
 from bsdsbench.errors import DataError, Fix, Setting
 from bsdsbench.images import (
     GroundTruth,
@@ -260,7 +260,7 @@ class LabelMetric(Metric[MapOptions]):
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
 
 
-def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str) -> Symptoms:
+def _number_symptoms(numbers: Ints, ignored: Collection[float], ignore_option: str) -> Symptoms:
     """Yield (code, problem, fix) if some numbers of annotated objects probably mean another thing.
 
     255 or 65535 is probably void if the others are 1, 2, .., n, also with gaps, as in a crop. In
@@ -293,7 +293,7 @@ def _number_symptoms(numbers: I8, ignored: Collection[float], ignore_option: str
         yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
 
 
-def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
+def _piece_symptoms(labels: Map, known_numbers: Ints, side: str) -> Symptoms:
     """Yield (code, problem, fix) if each object of a map (H, W) has several connected pieces.
 
     known_numbers: numbers in the map, in any order; those of 0 or less are background.
@@ -323,7 +323,7 @@ def _piece_symptoms(labels: Map, known_numbers: I8, side: str) -> Symptoms:
             yield "resized", problem, "resize to the nearest number, and save as PNG"
 
 
-def _background_symptoms(pred: I8, gt: I8, pixels: I8, gt_map: Map) -> Symptoms:
+def _background_symptoms(pred: Ints, gt: Ints, pixels: Ints, gt_map: Map) -> Symptoms:
     """Yield (code, problem, fix) if a map of instances has a background other than 0.
 
     pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
@@ -355,7 +355,7 @@ def _background_symptoms(pred: I8, gt: I8, pixels: I8, gt_map: Map) -> Symptoms:
         yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 
-def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
+def _find_exchanged(pred: Ints, gt: Ints, pixels: Ints) -> str:
     """Name predicted labels that probably denote another class of the truth: "1 is 2 of the truth".
 
     pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
@@ -387,7 +387,7 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> str:
     return ", ".join(f"{source} is {target} of the truth" for source, target in pairs_of_labels)
 
 
-def _are_classes(labels: Map, numbers: I8) -> bool:
+def _are_classes(labels: Map, numbers: Ints) -> bool:
     """Return True if each of 2 to 20 `numbers` in a map (H, W) has two large pieces.
 
     The second largest is then at least a quarter of the largest, and of 25 pixels. Objects are
@@ -405,7 +405,7 @@ def _are_classes(labels: Map, numbers: I8) -> bool:
     return True
 
 
-def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
+def _numbers_background(numbers: Ints, other: Ints, pixels: Ints) -> bool:
     """Return True if a map probably numbers its background like an object.
 
     numbers, other (n,): the distinct pairs of object numbers at the same pixels of this map and of
@@ -511,7 +511,7 @@ def refuse_other_numbering(
         )
 
 
-def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
+def _numberings(values: Ints, labels: Ints) -> Iterator[tuple[Ints, str]]:
     """Convert predicted labels to the ground truth's numbering, for each mistake that is likely.
 
     The labels may be one too high or too low. If the class labels (C,) have gaps, one map may hold

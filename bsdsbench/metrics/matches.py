@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bsdsbench.arguments import I8, given_number
+from bsdsbench.arguments import Ints, given_number
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.images import Map, Prediction, binary_map, one_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
@@ -42,13 +42,13 @@ class Match(ReadOnly):
     (8, 8)
     """
 
-    pred_match: I8
-    gt_match: I8
+    pred_match: Ints
+    gt_match: Ints
     cost: float
     n_matched: int
 
     @classmethod
-    def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
+    def of_pairs(cls, shape: tuple[int, ...], pred_at: Ints, gt_at: Ints, cost: float) -> Match:
         """Build a matching of two maps of size `shape` (rows, columns).
 
         pred_at, gt_at (pairs,): flat indices of the two pixels of each pair, one in each map.

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bools, Ints
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
@@ -31,8 +31,8 @@ _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 
 
 def _count_right_pairs(
-    bmap: Bool, angles: Map, gt_maps: Bool, gt_angles: Sequence[Map], radius: float
-) -> I8:
+    bmap: Bools, angles: Map, gt_maps: Bools, gt_angles: Sequence[Map], radius: float
+) -> Ints:
     """Match a boundary map with each annotator's, and count pixels whose partner's angle agrees.
 
     angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
@@ -141,7 +141,7 @@ class OcclusionMetric(CurveMetric[None]):
         """Return True: `count` resizes the prediction to the size of the ground truth."""
         return True
 
-    def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
+    def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], Ints]:
         """Return the counts of the three curves, keyed by path, such as ("edge",).
 
         Counts are (N, T, 4): matched and all annotated pixels, matched and all predicted pixels.

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
@@ -108,7 +108,7 @@ class PixelMetric(_PixelCounts[VoidOptions]):
         n_pixels = n_annotated + n_other
         annotated_share = ratio(n_annotated, n_pixels)  # precision if every pixel is predicted
 
-        def ap(curve: PRCurve) -> F8:
+        def ap(curve: PRCurve) -> Floats:
             """Return the AP of S curves, (S,), or NaN where no pixel is annotated."""
             curve = curve.with_whole_image(annotated_share)
             return np.where(annotated_share > 0, average_precision(curve, "step"), np.nan)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import Bools, Floats, Ints
 from bsdsbench.images import Map, without_void
 from bsdsbench.scores.ratios import f_beta, ratio
 
@@ -39,16 +39,16 @@ class LargestError(NamedTuple):
 class StepScores(NamedTuple):
     """The scores of an image at T steps, (T,) each. F is NaN if both maps are empty."""
 
-    recall: F8
-    precision: F8
-    f: F8
+    recall: Floats
+    precision: Floats
+    f: Floats
 
 
 class OverlaySteps(NamedTuple):
     """The class of each pixel at T steps (thresholds or parts), stored as changes between steps."""
 
-    thresholds: F8  # (T,), ascending; if the steps are parts, their numbers
-    matches: I8  # (T, 4): matched and all annotated pixels, matched and all predicted pixels
+    thresholds: Floats  # (T,), ascending; if the steps are parts, their numbers
+    matches: Ints  # (T, 4): matched and all annotated pixels, matched and all predicted pixels
     n_changes: NDArray[np.uint16]  # (H, W), number of class changes of each pixel
     steps: NDArray[np.uint16]  # (changes,), step of each change; grouped by pixel in raster order
     classes: NDArray[np.uint8]  # (changes,), class of the pixel from that step on; 0: no class
@@ -87,11 +87,11 @@ class OverlaySteps(NamedTuple):
 
 
 def steps_of_classes(
-    thresholds: F8,
-    matches: I8,
+    thresholds: Floats,
+    matches: Ints,
     classes: NDArray[np.uint8],
     shape: tuple[int, ...],
-    pixel: I8 | slice = slice(None),
+    pixel: Ints | slice = slice(None),
 ) -> OverlaySteps:
     """Store the classes of P pixels at T steps as a list of changes, starting from class 0.
 
@@ -114,7 +114,7 @@ def steps_of_classes(
 
 
 def steps_of_soft(
-    thresholds: F8, n_reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
+    thresholds: Floats, n_reached: Map, masks: Bools, valid: Bools | None = None, beta2: float = 1.0
 ) -> OverlaySteps:
     """Classify the pixels of a soft map at each of T ascending thresholds.
 

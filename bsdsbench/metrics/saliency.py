@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import Bools, Floats
 from bsdsbench.images import (
     GroundTruth,
     Map,
@@ -72,7 +72,7 @@ class SaliencyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _measures(counts: Stack, beta2: float) -> dict[str, F8]:
+def _measures(counts: Stack, beta2: float) -> dict[str, Floats]:
     """Compute measures of N soft maps that are thresholded in several ways, name -> (N, 258).
 
     The columns are the 256 levels (the thresholds 0, 1/255, .. 1), the adaptive threshold of each
@@ -276,7 +276,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
 
 def _prepare_map(
-    pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
+    pred: Prediction, valid: Bools | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
     """Return the soft map (H, W) in [0, 1], inverted if `protocol.invert`.
 
@@ -301,7 +301,7 @@ def strengths(soft: Map, stretch: bool) -> Map:
     return value
 
 
-def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
+def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> Floats:
     """Compute the enhanced alignment measure from counts (Fan et al., IJCAI 2018).
 
     With g = mask - mean(mask) and m = map - mean(map), each pixel's alignment is
@@ -343,9 +343,9 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 class _SoftAndMask(NamedTuple):
     """A map and a mask of one size."""
 
-    soft: F8  # (H, W), in [0, 1]
-    mask: Bool  # (H, W), False at void pixels
-    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
+    soft: Floats  # (H, W), in [0, 1]
+    mask: Bools  # (H, W), False at void pixels
+    valid: Bools | None  # (H, W), False at void pixels; None if no pixel is void
 
 
 def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
@@ -401,7 +401,7 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     return max(0.0, float(0.5 * by_object + 0.5 * _region_similarity(soft, mask, valid)))
 
 
-def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
+def _region_similarity(soft: Floats, mask: Bools, valid: Bools | None) -> float:
     """Compute the region similarity of the structure measure (Fan et al., ICCV 2017).
 
     The centroid of the mask divides the image into four quarters. The result is the mean of the
@@ -427,13 +427,13 @@ def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
     return total / n_pixels
 
 
-def _object_similarity(values: F8) -> float:
+def _object_similarity(values: Floats) -> float:
     """Return 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the values."""
     mean, deviation = values.mean(), values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
 
 
-def _similarity(a: F8, b: F8) -> float:
+def _similarity(a: Floats, b: Floats) -> float:
     """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
     SSIM is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) for means m, variances v and the covariance, and

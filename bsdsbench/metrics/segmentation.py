@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import find_instances, match_regions, overlaps_of_classes
@@ -103,7 +103,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     return Counts(confusion=confusion, tp=tp, fp=fp, fn=fn, iou_sum=iou_sum)
 
 
-def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
+def class_scores(counts: Mapping[str, Map]) -> dict[str, Floats]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
 
     Parameters

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bools, Ints
 from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction, check_soft_map, same_shape
 from bsdsbench.loaders.formats.pictures import refuse_channels
@@ -177,7 +177,7 @@ class PreparedClasses(NamedTuple):
     """The prepared maps of one image with C classes, all of the same size."""
 
     maps: Map  # (C, H, W), predicted boundaries, soft or bool
-    boundaries: Bool  # (C, H, W), annotated boundaries
+    boundaries: Bools  # (C, H, W), annotated boundaries
     labels: Map | None  # (H, W), annotated labels, or None if only boundaries are annotated
 
 
@@ -233,7 +233,7 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, what: str = "label map"
-) -> Bool:
+) -> Bools:
     """Draw the boundaries of each class in a label map, by the rule of `_draw_boundary`.
 
     With `params.radius` 0, they are one pixel wide; with a radius r, a pixel is on the boundary if
@@ -294,7 +294,7 @@ def class_boundaries(
     return boundaries
 
 
-def _draw_boundary(mask: Bool, valid: Bool, params: SemanticOptions) -> Bool:
+def _draw_boundary(mask: Bools, valid: Bools, params: SemanticOptions) -> Bools:
     """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W).
 
     If `params.radius` is 0, a pixel is on the boundary if the 2 x 2 block of the pixel and its
@@ -318,7 +318,7 @@ def _draw_boundary(mask: Bool, valid: Bool, params: SemanticOptions) -> Bool:
     return np.asarray(to_outside + to_mask <= radius)
 
 
-def dilate(mask: Bool, radius: float) -> Bool:
+def dilate(mask: Bools, radius: float) -> Bools:
     """Dilate a mask (H, W) by a disk: True where a mask pixel is at most `radius` pixels away."""
     from bsdsbench.kernels.matching.graph import half_widths, within_reach
 
@@ -470,7 +470,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                 counts[name][k] = array
         return {**counts, "thresholds": empty["thresholds"], "counted": counted}
 
-    def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
+    def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], Ints]:
         """Return the `matches` (N, T, 4) of each class, by the path ("per_class", NAME)."""
         matches = stack["matches"]
         return {("per_class", name): matches[:, k] for k, name in enumerate(opt.classes)}
@@ -549,7 +549,7 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
         reject_binary_prediction(pred_maps, labels, opt.class_labels, PRED_SIDE)
 
 
-def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
+def _undefine_absent(scores: object, is_annotated: Bools) -> Any:
     """Return the scores of a class, with NaN for data sets in which the class is not annotated.
 
     scores: nested dicts of arrays (S,), such as {"ap": array, "ods": {"f": array}}. The entry

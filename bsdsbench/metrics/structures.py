@@ -25,7 +25,7 @@ from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Prediction, binary_map, one_map, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -152,7 +152,7 @@ def _foregrounds(
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
-def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
+def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride: int = 0) -> Ints:
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
     b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
@@ -210,7 +210,7 @@ def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride
     return np.concatenate(numbers)
 
 
-def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
+def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> Ints:
     """Compute the Euler characteristic of each of N masks (N, H, W) of 0 and 1, as int64 (N,).
 
     It is computed from the numbers of 2 x 2 windows with one foreground pixel, with three, and with
@@ -277,7 +277,7 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
         """Classify each pixel of the two masks as correct, false or missed, for an overlay."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
-    def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, Floats]:
         """Compute the mean errors over patches and clDice of N images, (N,) each.
 
         The errors are those in b0 (components), b1 (holes) and the Euler characteristic. They are
@@ -339,7 +339,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         matched = [count(lines.pred & near.gt), count(lines.gt & near.pred)]
         return {"matched": matched, "total": [count(lines.pred), count(lines.gt)]}
 
-    def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
+    def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, Floats]:
         """Compute completeness, correctness, quality and F of S data sets, (S,) each.
 
         A ratio is NaN if its denominator is 0. F is NaN if neither map has lines, and 0 if only one

@@ -21,7 +21,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, Bool, as_numbers
+from bsdsbench.arguments import Bools, Floats, as_numbers
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
@@ -103,7 +103,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     }
 
 
-def _draw_borders(labels: Map) -> Bool:
+def _draw_borders(labels: Map) -> Bools:
     """Mark the pixels whose label differs from one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
     differs_below, differs_right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
@@ -329,7 +329,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         )
         return [InputWarning(message, fix=fix)]
 
-    def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, Floats]:
         """Return the measures of N images, (N,) each.
 
         The keys are those of the columns: "compactness" and other measures that do not depend on

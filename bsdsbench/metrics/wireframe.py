@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import Bools, Floats
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import GRID, draw_lines
@@ -173,7 +173,7 @@ def _grid_of(pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Grid:
     return pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
 
-def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
+def _match_lines(lines: Lines, pred_ends: Floats, gt_ends: Floats) -> Floats:
     """Match predicted lines to annotated ones, in the order of the file.
 
     lines: the N predicted lines as they are in the file. Networks fill up a file of fixed length
@@ -225,13 +225,13 @@ def _check_coordinates(lines: Lines, grid: Grid, where: str) -> None:
         )
 
 
-def _scale_to_128(coordinates: F8, grid: Grid) -> F8:
+def _scale_to_128(coordinates: Floats, grid: Grid) -> Floats:
     """Scale points (N, 2) or lines (N, 4), row column (row column), from `grid` to 128 x 128."""
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])
 
 
-def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
+def _find_hits(distance: Floats, thresholds: tuple[float, ...]) -> Bools:
     """Determine which of P predictions are true positives at K distance thresholds, bool (P, K).
 
     A prediction is a true positive if its nearest annotation (the first of several equally near) is
@@ -252,7 +252,7 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
     return is_hit
 
 
-def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
+def _pooled_ap(predictions: Floats, n_annotated: Floats, weights: Weights) -> Floats:
     """Compute interpolated average precision at three distance thresholds for S data sets.
 
     The predictions of all images are ranked together by score; equal scores keep the images' order.

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, as_numbers, kind_of_value
+from bsdsbench.arguments import Floats, as_numbers, kind_of_value
 from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
 from bsdsbench.errors import DataError
 from bsdsbench.plotting import style
@@ -36,11 +36,11 @@ ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes tha
 class Drawing(NamedTuple):
     """What a display draws, in data coordinates."""
 
-    x: F8  # (K,), of the points of the curve
-    y: F8  # (K,)
+    x: Floats  # (K,), of the points of the curve
+    y: Floats  # (K,)
     chance: tuple[Any, Any] | None = None  # x and y of the chance line
     point: tuple[float, float] | None = None  # x and y of the marked point
-    dots: tuple[F8, F8] | None = None  # x and y of dots on the curve; None: all its points
+    dots: tuple[Floats, Floats] | None = None  # x and y of dots on the curve; None: all its points
 
 
 _ROUNDING = 1e-6  # a rate may exceed 1 by this, as one computed in float32 does
@@ -66,7 +66,7 @@ class CurveDisplay:
     joined = True  #: False if the points are unordered and must not be joined by a line
     dotted = False  #: True if the points are marked by dots
     #: (x, y) of the points before interpolation, or None if the curve was not interpolated
-    original_points: tuple[F8, F8] | None = field(default=None, init=False)
+    original_points: tuple[Floats, Floats] | None = field(default=None, init=False)
     line_style: ClassVar[dict[str, Any]] = {}  #: style of the curve beside its colour and dashes
     marker_style = _STAR_STYLE  #: style of the marked point
     kind = ""  #: displays of different kinds cannot share axes

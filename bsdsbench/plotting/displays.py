@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import Floats, given_word
 from bsdsbench.comparison.published import PublishedResult, find_published
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
@@ -407,7 +407,7 @@ class DETCurveDisplay(CurveDisplay):
             axis.set_minor_locator(NullLocator())
 
 
-def _deviate(rate: ArrayLike) -> F8:
+def _deviate(rate: ArrayLike) -> Floats:
     """Convert rates to normal deviates by the inverse of the standard normal CDF.
 
     Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also passes rates of 0 and 1, whose

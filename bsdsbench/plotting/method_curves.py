@@ -16,7 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread
 from bsdsbench.errors import DataError, Setting
@@ -76,10 +76,10 @@ class MethodCurve(NamedTuple):
 class _MeanCurve(NamedTuple):
     """A mean curve, and the lower and upper limits of its band at each x, float64 (K,) each."""
 
-    x: F8
-    mean: F8
-    low: F8
-    high: F8
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
 
 
 def method_curve(
@@ -127,7 +127,7 @@ def method_curve(
     return MethodCurve(method_display, run_displays=displays, band=band)
 
 
-def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
+def _average_curves(curves: Sequence[Floats], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
     Curves are interpolated linearly. Points at which x is smaller than before are left out. Where a
@@ -194,7 +194,7 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
     return f"{scores.mean:.3f} ± {half_width:.3f}"
 
 
-def _points(display: CurveDisplay) -> F8:
+def _points(display: CurveDisplay) -> Floats:
     """Return the points (2, K) of a display's curve without those at (0, 0) (no pixel matches)."""
     points = np.array([getattr(display, name) for name in display.arrays], np.float64)
     return points[:, (points > 0).any(axis=0)]

@@ -15,7 +15,7 @@ import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import F8, kind_of_value
+from bsdsbench.arguments import Floats, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -485,11 +485,11 @@ class Protocol:
             settings += more
         return f"{self.name} v{self.version}: {'; '.join(settings)}"
 
-    def threshold_array(self) -> F8:
+    def threshold_array(self) -> Floats:
         """Return the T thresholds as a float64 array (T,)."""
         return np.array(self.thresholds, np.float64)
 
-    def cuts(self) -> F8:
+    def cuts(self) -> Floats:
         """Return the smallest map value that counts as boundary at each of the T thresholds, (T,).
 
         With the operator ">", it is the next float64 number above the threshold.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.errors import DataError, with_file_of_side
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
@@ -102,7 +102,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
     return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
 
 
-def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
+def void_pixels(gt: GroundTruth, run: Evaluation) -> Bools | None:
     """Return a bool (H, W) mask of the pixels that are not counted, or None if all are counted.
 
     If the ground truth has a valid map, these are the pixels outside it; otherwise those with a

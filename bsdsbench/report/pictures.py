@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, unit
 from bsdsbench.io import png_bytes
@@ -38,7 +38,7 @@ _N_LEVELS = 8  # gray levels of annotated boundaries
 
 
 def _gt_pictures(
-    gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None, void: Bool | None
+    gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None, void: Bools | None
 ) -> dict[str, object]:
     """Make the pictures of one image's ground truth and photo, as a JSON-serializable dict.
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import I8, kind_of_value
+from bsdsbench.arguments import Ints, kind_of_value
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
@@ -301,13 +301,13 @@ class Partition:
 
     column: str
     names: tuple[str, ...]  # (G,): names of the groups, in the order of their values
-    members: I8  # (N,): the group of each image, as an index into `names`
+    members: Ints  # (N,): the group of each image, as an index into `names`
 
-    def weights(self) -> I8:
+    def weights(self) -> Ints:
         """Return the indicator matrix int64 (G, N): 1 if image n is in group g, otherwise 0."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
-    def images_of(self, group: int) -> I8:
+    def images_of(self, group: int) -> Ints:
         """Return the indices of the images in a group (given by its index), in ascending order."""
         return np.flatnonzero(self.members == group)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.groups import group_columns, text_of
@@ -120,7 +120,7 @@ class SpreadOfImages(NamedTuple):
     q3: float
 
 
-def _compute_spread(values: F8) -> SpreadOfImages:
+def _compute_spread(values: Floats) -> SpreadOfImages:
     """Compute the statistics of the scores of N images, float64 (N,), NaN where undefined.
 
     The standard deviation is NaN for a single value, or if a value is infinite. If there are no

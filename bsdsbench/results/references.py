@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, warn
 from bsdsbench.io import FaultError, errors_naming
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
@@ -190,7 +190,9 @@ def official_run(path: Path) -> RunArguments:
     }
 
 
-def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I8]) -> None:
+def _check_summary(
+    tables: Mapping[str, Floats], thresholds: Floats, matches: Sequence[Ints]
+) -> None:
     """Give an InputWarning if the tables of a folder seem to be of several runs.
 
     This is so if eval_bdry_img.txt lists another number of images than there are counts, or if the
@@ -241,7 +243,7 @@ def _check_summary(tables: Mapping[str, F8], thresholds: F8, matches: Sequence[I
             warn(InputWarning(f"{has} {nearest:.3f} by the nearest rule (files of two runs?)"))
 
 
-def _restore_digits(printed: F8) -> F8:
+def _restore_digits(printed: Floats) -> Floats:
     """Restore the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
     Evenly spaced means `even_thresholds` (1/100, 2/100, ... for T = 99), possibly after a threshold

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import Bools, Floats
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.labels import PIXEL_PAIRS, seg2bdry
 from bsdsbench.protocol.protocol import Protocol
@@ -63,7 +63,7 @@ class Look:
     protocol: Protocol
 
     @cached_property
-    def soft(self) -> F8:
+    def soft(self) -> Floats:
         """The boundary map (H, W) in [0, 1], inverted if the protocol inverts maps.
 
         It is (0, 0) without a soft map, and beside masks without boundaries: that shows objects.
@@ -75,7 +75,7 @@ class Look:
         return 1 - soft if self.protocol.invert else soft
 
     @cached_property
-    def truth(self) -> F8:
+    def truth(self) -> Floats:
         """The number of annotators that mark each pixel, (H, W); (0, 0) without boundaries."""
         boundaries = self.gt.boundaries  # one map of bools per annotator
         return np.sum(boundaries, axis=0, dtype=np.float64) if boundaries else np.zeros((0, 0))
@@ -231,7 +231,7 @@ class Thumbnails(NamedTuple):
     truth: Map  # (h, w), a thumbnail of its ground truth
 
     @classmethod
-    def of(cls, image_id: str, pred: F8 | Bool, truth: F8 | Bool) -> Thumbnails:
+    def of(cls, image_id: str, pred: Floats | Bools, truth: Floats | Bools) -> Thumbnails:
         """Reduce two maps (H, W) of an image."""
         return cls(image_id, thumbnail(pred), thumbnail(truth))
 
@@ -256,7 +256,7 @@ class Thumbnails(NamedTuple):
         return best
 
 
-def _outlines(labels: Map) -> Bool:
+def _outlines(labels: Map) -> Bools:
     """Return a map (H, W), True at the pixels on both sides of every outline of a label map."""
     outlines = np.zeros(labels.shape, np.bool_)
     for pixel, neighbour in PIXEL_PAIRS:
@@ -266,7 +266,7 @@ def _outlines(labels: Map) -> Bool:
     return outlines
 
 
-def _block_means(values: F8 | Bool) -> F8:
+def _block_means(values: Floats | Bools) -> Floats:
     """Return the means of a map over blocks of 4 x 4 pixels, or of 2 x 2 if H or W is below 200.
 
     Rows and columns behind the last whole block are left out.
@@ -285,7 +285,7 @@ def _block_means(values: F8 | Bool) -> F8:
     return np.asarray(block_sums / side**2)
 
 
-def thumbnail(values: F8 | Bool) -> F8:
+def thumbnail(values: Floats | Bools) -> Floats:
     """Reduce an (H, W) map to a small array, so that maps can be compared quickly.
 
     It is downsampled and smoothed, its local mean over 9 x 9 pixels is subtracted, and it is scaled
@@ -299,7 +299,7 @@ def thumbnail(values: F8 | Bool) -> F8:
     return small / norm if norm > 0 else small
 
 
-def _smoothed(values: F8, windows: Sequence[tuple[int, int]]) -> F8:
+def _smoothed(values: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
     """Smooth an (H, W) map along both axes, repeating the values at the border beyond it.
 
     Each window (size, step) in turn replaces a value by the sum of `size` values that are `step`
@@ -351,7 +351,7 @@ def find_swaps(thumbnails: Iterable[Thumbnails]) -> list[tuple[str, str]]:
     return swapped
 
 
-def is_suppressed(soft: F8) -> bool:
+def is_suppressed(soft: Floats) -> bool:
     """Return True if a soft map has gone through NMS, which leaves zeros beside its strong pixels.
 
     That is, if most of the strongest quarter of the positive pixels have three zeros or more among
@@ -368,7 +368,7 @@ def is_suppressed(soft: F8) -> bool:
     return bool(has_zeros) and thickness(soft) <= BROAD_EDGES
 
 
-def shows_regions(soft: F8) -> bool:
+def shows_regions(soft: Floats) -> bool:
     """Return True if a map (H, W) seems to hold labels: three values or more, in flat regions.
 
     That is, if most pixels above its lowest value equal those to the right and below. In a map of
@@ -384,7 +384,7 @@ def shows_regions(soft: F8) -> bool:
     return not is_mask and bool(is_flat[is_raised].mean() > 0.85)
 
 
-def thickness(soft: F8) -> float:
+def thickness(soft: Floats) -> float:
     """Return the fraction of a soft map's strong pixels that lie in 2 x 2 squares of strong pixels.
 
     It is 0 for lines one pixel wide, and almost 1 for broad edges. A pixel is strong if its value

@@ -19,7 +19,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, given_array, given_list, kind_of_value
+from bsdsbench.arguments import Floats, Ints, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -133,12 +133,12 @@ class MatchCounts(Counts):
     ((2, 4), [6, 2])
     """
 
-    thresholds: F8
-    matches: I8
-    matched_gt: I8
-    total_gt: I8
-    matched_pred: I8
-    total_pred: I8
+    thresholds: Floats
+    matches: Ints
+    matched_gt: Ints
+    total_gt: Ints
+    matched_pred: Ints
+    total_pred: Ints
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
         """Store the arrays, and check `matches` (..., T, 4) for T thresholds.
@@ -155,10 +155,10 @@ class MatchCounts(Counts):
         if (matched > total).any():
             raise DataError("more matched than there are, expected at most the total")
 
-    def __missing__(self, name: str) -> I8:
+    def __missing__(self, name: str) -> Ints:
         if name not in MATCH_COLUMNS:
             raise KeyError(name)
-        column: I8 = self["matches"][..., MATCH_COLUMNS.index(name)]
+        column: Ints = self["matches"][..., MATCH_COLUMNS.index(name)]
         return column
 
     def __getattr__(self, name: str) -> Any:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool, as_numbers
+from bsdsbench.arguments import Bools, Floats, Ints, as_numbers
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import (
     MATCHED_GT,
@@ -63,10 +63,10 @@ class PRCurve(TabularCurve):
     ((99,), 1.0)
     """
 
-    thresholds: F8
-    precision: F8
-    recall: F8
-    blank: Bool | None = None
+    thresholds: Floats
+    precision: Floats
+    recall: Floats
+    blank: Bools | None = None
     whole_image: bool = False
 
     def __post_init__(self) -> None:
@@ -129,7 +129,7 @@ class PRCurve(TabularCurve):
         )
 
     @property
-    def f(self) -> F8:
+    def f(self) -> Floats:
         """F at each threshold."""
         return harmonic_mean(self.precision, self.recall)
 
@@ -155,7 +155,7 @@ class PRCurve(TabularCurve):
         recall = r[..., below] * (1 - weight) + r[..., above] * weight
         return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
 
-    def points(self) -> dict[str, F8]:
+    def points(self) -> dict[str, Floats]:
         """Return thresholds, precision, recall and F as a dict of arrays."""
         return {name: getattr(self, name) for name in ("thresholds", "precision", "recall", "f")}
 
@@ -234,14 +234,14 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     return _operating_point(*point.reshape(3, *curve.recall.shape[:-1]))
 
 
-def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
+def _operating_point(threshold: Floats, recall: Floats, precision: Floats) -> OperatingPoint:
     """Build an operating point from arrays of shape (), or the points of S curves from (S,)."""
     point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
 
-def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
+def average_precision(curve: PRCurve, rule: str = "bsds") -> Floats:
     """Compute the average precision (AP) of a curve, or of each curve in a stack.
 
     AP is the `area` by a rule of AP_RULES, with one exception: if recall is the same at all
@@ -255,7 +255,7 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
     return np.where(is_point, np.nan, area(curve, rule))
 
 
-def area(curve: PRCurve, rule: str = "bsds") -> F8:
+def area(curve: PRCurve, rule: str = "bsds") -> Floats:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
     rule: a key of AP_RULES, such as "step". Raises ProtocolError for an unknown rule.
@@ -348,7 +348,7 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     )
 
 
-def recall_at_half(curve: PRCurve) -> dict[str, F8]:
+def recall_at_half(curve: PRCurve) -> dict[str, Floats]:
     """Compute R50, the recall at precision 0.5, by two rules.
 
     Returns a dict with two arrays, float64 of shape (), or (S,) for a stack of S curves:
@@ -381,7 +381,9 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     return {"r50": r50.reshape(shape), "edges_r50": edges_r50.reshape(shape)}
 
 
-def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
+def _recall_between(
+    p: Floats, r: Floats, low: Ints, high: Ints, level: Floats, undefined: float
+) -> Floats:
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
@@ -405,12 +407,12 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
 
 
 def curve_scores(
-    thresholds: F8,
-    matches: I8,
+    thresholds: Floats,
+    matches: Ints,
     weights: Weights,
     protocol: Protocol,
     r50: bool = False,
-    ap: Callable[[PRCurve], F8] | None = None,
+    ap: Callable[[PRCurve], Floats] | None = None,
 ) -> dict[str, Any]:
     """Compute ODS, OIS and AP for S samples of N images, as collect_eval_bdry.m does.
 

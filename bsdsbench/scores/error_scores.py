@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.scores.counts import MATCHED_GT, TOTAL_GT, TOTAL_PRED, Stack
 from bsdsbench.scores.curve import PRCurve, best
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
@@ -44,7 +44,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
         corrected; the mean over those curves that have ground truth
     """
-    thresholds, sums = stack["thresholds"], dict[str, F8]()
+    thresholds, sums = stack["thresholds"], dict[str, Floats]()
     # Sum the counts of each curve over the images of each sample: name -> (S, curves, T, columns)
     for name in ("matches", "missed", "false", "agreement_matched", "agreement_pixels"):
         # "agreement_pixels" are stored without the axis of thresholds, and repeated for each
@@ -53,7 +53,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         summed = weighted_sum(weights, of_images)
         sums[name] = np.broadcast_to(summed, (*summed.shape[:2], thresholds.size, summed.shape[3]))
     # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
-    totals: dict[str, F8] = {}
+    totals: dict[str, Floats] = {}
     rises = []  # of ODS, an array (S, 9) for each curve
     for k in range(sums["matches"].shape[1]):
         counts = {name: summed[:, k] for name, summed in sums.items()}  # (S, T, columns)
@@ -79,12 +79,14 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     }
 
 
-def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
+def _by_class(classes: tuple[str, ...], scores: Floats) -> dict[str, Floats]:
     """Split an array (S, classes) into its columns: class name -> float64 (S,)."""
     return dict(zip(classes, scores.T, strict=True))
 
 
-def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
+def _ods_rises(
+    counts: dict[str, Floats], thresholds: Floats, ods_f: Floats, protocol: Protocol
+) -> Floats:
     """Compute how much the ODS of one curve rises if a single class of errors is corrected.
 
     Each class is corrected by itself. Missed pixels of a class are counted as matched, which raises

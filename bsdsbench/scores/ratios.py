@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, as_numbers
+from bsdsbench.arguments import Floats, as_numbers
 
 Weights = NDArray[np.integer[Any]]
 _MAX_WEIGHTS = 4_000_000  # number of weights converted to float at a time, to save memory (32 MB)
 
 
-def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
     """Return numerator / denominator as float64, with 0/0 = 0.
 
     Parameters
@@ -41,7 +41,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     return divide(as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator"))
 
 
-def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     """Return numerator / denominator for arrays of integers or float64, with x/0 = 0 for any x.
 
     All ratios in the package are computed by this function.
@@ -54,19 +54,19 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
     return quotient
 
 
-def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
+def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
     """Return numerator / denominator as float64, with NaN where the denominator is not positive."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
-def defined_mean(values: F8, axis: int = -1) -> F8:
+def defined_mean(values: Floats, axis: int = -1) -> Floats:
     """Return the mean along an axis, ignoring NaN. It is NaN if all values are NaN."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
 
 
-def quantile(values: F8, q: float) -> float:
+def quantile(values: Floats, q: float) -> float:
     """Return the quantile `q` (in [0, 1]) of values (n,), interpolated linearly between ranks.
 
     numpy.quantile can differ in the last bit, and is NaN between two infinite values.
@@ -78,7 +78,7 @@ def quantile(values: F8, q: float) -> float:
     return float(low if low == high else low + (rank - first) * (high - low))
 
 
-def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
+def f_beta(precision: Floats, recall: Floats, beta2: float = 0.3) -> Floats:
     """Return the F-beta score (1 + beta2) P R / (beta2 P + R), with 0/0 = 0.
 
     beta2: the square of beta. The default is from Achanta et al., CVPR 2009.
@@ -86,7 +86,7 @@ def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
-def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
+def f_measure(precision: ArrayLike, recall: ArrayLike) -> Floats:
     """Return F = 2PR / (P + R), with 0/0 = 0.
 
     Parameters
@@ -108,12 +108,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     return harmonic_mean(as_numbers(precision, "precision"), as_numbers(recall, "recall"))
 
 
-def harmonic_mean(precision: F8, recall: F8) -> F8:
+def harmonic_mean(precision: Floats, recall: Floats) -> Floats:
     """Return F = 2PR / (P + R) with 0/0 = 0, for float64 arrays of equal shape."""
     return divide(2 * precision * recall, precision + recall)
 
 
-def defined_f(shares: F8) -> F8:
+def defined_f(shares: Floats) -> Floats:
     """Return the F-measure of precision and recall, either of which may be NaN (undefined).
 
     shares: (..., 2), precision and recall in either order.
@@ -129,7 +129,7 @@ def defined_f(shares: F8) -> F8:
 BLOCK = 1024
 
 
-def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
+def weighted_sum(weights: Weights, values: NDArray[Any]) -> Floats:
     """Compute the weighted sum of the values of N images for each of S samples.
 
     A sample is the data set itself, or a resample of its images for a bootstrap or jackknife.
@@ -162,7 +162,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     return sums.reshape(len(weights), *values.shape[1:])
 
 
-def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
+def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> Floats:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
     The weights of S samples tell how many times each of N images occurs. An image has K values.
@@ -201,7 +201,7 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     return sums
 
 
-def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
+def weighted_mean(weights: Weights, values: NDArray[Any]) -> Floats:
     """Compute the weighted mean of the values of N images, ignoring NaN, for each of S samples.
 
     weights: int (S, N), how many times each image occurs in each sample.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.images import Map, binary_map, check_soft_map, one_map, unit, without_void
 from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import Protocol
@@ -89,7 +89,7 @@ def invert(soft: Map) -> Map:
     return soft.dtype.type(1) - soft
 
 
-def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
+def prepare(soft: Map, protocol: Protocol, valid: Bools | None = None) -> Map:
     """Preprocess a soft map (H, W) as the protocol specifies, before it is thresholded.
 
     Operations 1, 2 and 4 are applied only if the protocol field of that name is set:
@@ -118,7 +118,7 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     return _quantise(thinned, p.bits) if p.bits else thinned
 
 
-def thin(bmap: Map) -> Bool:
+def thin(bmap: Map) -> Bools:
     """Thin a boundary map like MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
     Parameters
@@ -150,7 +150,7 @@ def thin(bmap: Map) -> Bool:
     return thin_map(binary_map(one_map(bmap, "boundary map"), "boundary map"))
 
 
-def clean(maps: Bool) -> Bool:
+def clean(maps: Bools) -> Bools:
     """Remove isolated pixels from T bool maps (T, H, W): those without any of eight neighbours."""
     from scipy.ndimage import binary_dilation
 

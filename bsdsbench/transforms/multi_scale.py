@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import Floats, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import check_soft_map, one_map, unit
 from bsdsbench.protocol.fields import is_number
@@ -89,10 +89,10 @@ class MultiScale:
         raises DataError if `detector` does not return soft maps of the size of its image.
         """
 
-        def mean_map(image: NDArray[np.uint8]) -> F8:
+        def mean_map(image: NDArray[np.uint8]) -> Floats:
             """Average the maps of `detector` over all scales and, if `flip`, both orientations."""
             shape = image.shape[:2]
-            maps = list[F8]()  # (H, W) each
+            maps = list[Floats]()  # (H, W) each
             for scale in self.scales:
                 scaled = self._scale_image(image, scale)  # resized by the factor `scale`
                 scaled_maps = [_detect(detector, scaled)]
@@ -115,7 +115,7 @@ class MultiScale:
         return np.clip(np.rint(resized), 0, 255).astype(np.uint8)
 
 
-def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
+def _detect(detector: Detector, image: NDArray[np.uint8]) -> Floats:
     """Call a detector on an image (H, W, 3) and return its soft map, float64 (H, W) in [0, 1].
 
     Raises DataError if the detector returns a map of another size, or labels: a list, a tuple, or

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.images import Map, check_soft_map, unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Resize = Literal["bilinear", "cubic"]
-_Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 from the new sample
+_Kernel: TypeAlias = Callable[[Floats], Floats]  # weights of samples at distances >= 0
 
 
-def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
+def bicubic(soft: Map, shape: tuple[int, int]) -> Floats:
     """Resize a soft map (H, W) to `shape` by bicubic interpolation, as MATLAB's imresize does.
 
     The values, of uint8, uint16 or floats, are first scaled to [0, 1]. The result is clipped to
@@ -34,14 +34,14 @@ def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     return np.clip(_resize(values, shape, _cubic, 4), 0.0, 1.0)
 
 
-def bilinear(values: Map, shape: tuple[int, int]) -> F8:
+def bilinear(values: Map, shape: tuple[int, int]) -> Floats:
     """Resize a map (H, W) of arbitrary numbers bilinearly, antialiased when shrinking."""
     return _resize(np.asarray(values, np.float64), shape, _triangle, 2)
 
 
 def resample(
     image: Map, shape: tuple[int, ...], kernel: Resize = "bilinear", scale: float | None = None
-) -> F8:
+) -> Floats:
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
     kernel: "bilinear", or "cubic" with a = -0.75 as in OpenCV and PyTorch.
@@ -60,13 +60,13 @@ def resample(
 
 
 def _resize(
-    image: F8,
+    image: Floats,
     shape: tuple[int, ...],
     kernel: _Kernel,
     support: int,
     scale: float | None = None,
     antialias: bool = True,
-) -> F8:
+) -> Floats:
     """Resize a map (H, W) to `shape` (rows, columns) by weighted means of its pixels.
 
     kernel: the weight of an old pixel by its distance from the new one, in old pixels; it is 0
@@ -83,12 +83,12 @@ def _resize(
     return np.ascontiguousarray((column_weights @ (row_weights @ image).T).T)
 
 
-def _triangle(x: F8) -> F8:
+def _triangle(x: Floats) -> Floats:
     """Evaluate the kernel of linear interpolation at distances x >= 0."""
     return np.maximum(1 - x, 0.0)
 
 
-def _cubic(x: F8, a: float = -0.5) -> F8:
+def _cubic(x: Floats, a: float = -0.5) -> Floats:
     """Evaluate the cubic convolution kernel (Keys 1981) with slope `a` at x = 1, for x >= 0."""
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a

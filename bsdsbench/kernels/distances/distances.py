@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import F8, I4, I8
+from bsdsbench.kernels.arrays import Floats, Int32s, Ints
 from bsdsbench.kernels.jit import inner, kernel
 
 # Row offsets that searches may visit, per pixel of the bounding box, before the box is transformed.
@@ -24,13 +24,13 @@ class Outlines(NamedTuple):
     Label k has the sites start[k] : start[k + 1], in raster order.
     """
 
-    start: I8  # (n + 1,)
-    rows: I4  # (sites,)
-    cols: I4  # (sites,)
-    codes: I4 = np.zeros(0, np.int32)  # (sites,), if the sites are `corners`
+    start: Ints  # (n + 1,)
+    rows: Int32s  # (sites,)
+    cols: Int32s  # (sites,)
+    codes: Int32s = np.zeros(0, np.int32)  # (sites,), if the sites are `corners`
 
 
-def rims(padded: I4, n: int) -> Outlines:
+def rims(padded: Int32s, n: int) -> Outlines:
     """List, for each of n labels, its pixels of which one of the four neighbours has another label.
 
     padded (H + 2, W + 2): the label map in a frame of -1, which counts as another label. Returned
@@ -66,7 +66,7 @@ def _find_rims(padded, label, rows, cols):
     return count
 
 
-def corners(padded: I4, n: int) -> Outlines:
+def corners(padded: Int32s, n: int) -> Outlines:
     """List, for each of n labels, the 2 x 2 windows in which some pixels, but not all, have it.
 
     padded (H + 1, W + 1): a label map. It has (H, W) windows. Labels below 0 have no outline.
@@ -117,7 +117,7 @@ def _find_corners(padded, window, label, rows, cols, code):
     return count
 
 
-def _sort_by_label(sites: I4, n: int) -> Outlines:
+def _sort_by_label(sites: Int32s, n: int) -> Outlines:
     """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
     sites (3 or 4, sites): one column for each site. Row 0 has its label, 0 .. n - 1, rows 1 and 2
@@ -133,7 +133,7 @@ def _sort_by_label(sites: I4, n: int) -> Outlines:
     return Outlines(start, *numbers.take(order, axis=1))
 
 
-def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
+def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> Floats:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
     A site is a point of an outline: a pixel, or a corner between pixels.
@@ -273,7 +273,7 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
         row_offset += 1
 
 
-def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
+def to_other_label(labels: Int32s, row_step: float, col_step: float) -> Floats:
     """Return, for each pixel, the squared distance to the nearest pixel with another label.
 
     labels (H, W): the label map. Pixels outside the map do not count.

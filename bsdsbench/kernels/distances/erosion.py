@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool
+from bsdsbench.kernels.arrays import Bools, Int32s, Ints, Uint64s
 from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import kernel
 
 _LAST_BIT = np.uint64(63)
 
 
-def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
+def mask_shells(pred: Bools, gt: Bools, width: int) -> Ints:
     """Count the pixels of the inner boundaries (shells) of two masks (H, W).
 
     The inner boundary consists of the pixels that `width` erosions with a 3 x 3 square remove.
@@ -29,7 +29,7 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     return counts
 
 
-def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
+def label_shells(pred: Int32s, gt: Int32s, n: int, width: int) -> Ints:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
     The boundary of a label consists of the pixels that `width` erosions with a 3 x 3 square remove.
@@ -54,7 +54,7 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     return counts
 
 
-def _erode_maps(bits: U8, side: int, to_corner: int) -> U8:
+def _erode_maps(bits: Uint64s, side: int, to_corner: int) -> Uint64s:
     """Erode two bit-packed maps by a square with sides of `side` pixels.
 
     bits (2 H, words): the two maps, one below the other, packed by `pack`. Pixels beyond a map are

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
-from bsdsbench.kernels.arrays import F8, I4, I8, U4, U8, Bool
+from bsdsbench.kernels.arrays import Bools, Floats, Int32s, Ints, Uint32s, Uint64s
 from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.jit import inner, kernel
@@ -78,24 +78,24 @@ class Vertices(NamedTuple):
     """The pixels that are on in A maps, numbered map by map and tile by tile."""
 
     tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles): each map, framed by empty tiles
-    ends: I8  # (A + 1,): map k has the vertices ends[k] : ends[k + 1]
-    pixel: U8  # (vertices,): the flat index of each vertex in its map
-    tile_bit: U8  # (vertices,): 64 t + b for a vertex at bit b of tile t
+    ends: Ints  # (A + 1,): map k has the vertices ends[k] : ends[k + 1]
+    pixel: Uint64s  # (vertices,): the flat index of each vertex in its map
+    tile_bit: Uint64s  # (vertices,): 64 t + b for a vertex at bit b of tile t
 
 
 class Side(NamedTuple):
     """One vertex set of the graph: n vertices, ordered by tile, and by row within a tile."""
 
-    pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
-    tile_bit: U8  # (n,): the tile and bit of each vertex, see Vertices
+    pixel: Uint64s  # (n,): the flat index of each vertex in the (H, W) image
+    tile_bit: Uint64s  # (n,): the tile and bit of each vertex, see Vertices
     tiles: NDArray[np.void]  # TILE_DTYPE (tiles,)
     tie_factor: np.uint64  # PRED_TIE_FACTOR or GT_TIE_FACTOR, see `find_edges`
     nodes: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
     edges: NDArray[np.void]  # EDGE_DTYPE: the arena
-    n_used: U8  # (1,): length of the filled part of the arena
+    n_used: Uint64s  # (1,): length of the filled part of the arena
     last_header: np.uint64  # the last index in the arena at which a list of edges may begin
-    matched_bits: U8  # (n, words): the steps at which a vertex was matched
-    extra_weight: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
+    matched_bits: Uint64s  # (n, words): the steps at which a vertex was matched
+    extra_weight: Ints  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
 
 
 class Geometry(NamedTuple):
@@ -111,8 +111,8 @@ class Geometry(NamedTuple):
     pixels_to_corner: np.uint64  # the same for the flat index of a tile's first pixel
     margin: np.uint64  # from the block's edge to the disk of the middle tile's pixel (0, 0)
     reach: np.uint64  # R
-    tile_masks: U8  # (64, T T): see Disk
-    gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
+    tile_masks: Uint64s  # (64, T T): see Disk
+    gain: Ints  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
     tie_salt: np.uint64  # the part of the hash that depends on the annotator
     dropped_bits: np.uint64  # number of low bits of the 64-bit hash that are dropped
 
@@ -120,23 +120,23 @@ class Geometry(NamedTuple):
 class Work(NamedTuple):
     """Work space of a search; each array has room for all vertices."""
 
-    near_queue: U4  # queued vertices at the distance of the vertex taken last
-    far_queue: U4  # all other queued vertices, unordered
-    far_dist: I8  # their distances
-    far_index: U4  # index of each vertex in `far_queue`
-    reached: U4  # the opposite vertices that have a distance
-    entering: U4  # predicted vertices that enter at a step, see matching.py
-    freed: U4  # ground-truth vertices that lost their mate when pixels left
-    steps_before: U8  # (n + 1, words): row s has the bits of the steps before step s
+    near_queue: Uint32s  # queued vertices at the distance of the vertex taken last
+    far_queue: Uint32s  # all other queued vertices, unordered
+    far_dist: Ints  # their distances
+    far_index: Uint32s  # index of each vertex in `far_queue`
+    reached: Uint32s  # the opposite vertices that have a distance
+    entering: Uint32s  # predicted vertices that enter at a step, see matching.py
+    freed: Uint32s  # ground-truth vertices that lost their mate when pixels left
+    steps_before: Uint64s  # (n + 1, words): row s has the bits of the steps before step s
 
 
 class Disk(NamedTuple):
     """The offsets within the radius of a pixel, and their costs. R is the radius rounded down."""
 
     reach: int  # R
-    half: I4  # (2R + 1,): half width h of each row, which has 2 h + 1 pixels
-    tile_masks: U8  # (64, T T): the disk as bits, for each position of its centre in a tile
-    cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, also outside the disk
+    half: Int32s  # (2R + 1,): half width h of each row, which has 2 h + 1 pixels
+    tile_masks: Uint64s  # (64, T T): the disk as bits, for each position of its centre in a tile
+    cost: Ints  # (2R + 1, 2R + 1): round(100 d) for each offset, also outside the disk
     unmatched_cost: int  # C, the cost of an unmatched pixel
 
 
@@ -169,7 +169,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 
 @lru_cache(maxsize=8)
-def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
+def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> Int32s:
     """Return the half width of each row of a disk of radius `max_dist_px`, int32 (2 R + 1,).
 
     A row of half width h has 2 h + 1 pixels. R is the radius rounded down; see `_distances`.
@@ -178,7 +178,7 @@ def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
-def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
+def _distances(max_dist_px: float, shape: tuple[int, ...]) -> Floats:
     """Return the distance of each pixel from the centre of the bounding square of a disk.
 
     The square has 2 R + 1 rows and columns, where R is the radius `max_dist_px` rounded down. A
@@ -192,7 +192,7 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
     return np.asarray(np.sqrt(offset[:, None] ** 2 + offset**2))
 
 
-def tile_mask(allowed: Bool) -> U8:
+def tile_mask(allowed: Bools) -> Uint64s:
     """Precompute a neighbourhood of each of the 64 pixels of an 8 x 8 tile, as bit masks.
 
     An image is kept as tiles, uint64 words whose bit 8 i + j is pixel (i, j) of the tile. An AND of
@@ -262,7 +262,7 @@ def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: in
 
 
 def geometry_of(
-    shape: tuple[int, ...], tile_masks: U8, gain: I8, salt: int, tie_bits: int
+    shape: tuple[int, ...], tile_masks: Uint64s, gain: Ints, salt: int, tie_bits: int
 ) -> Geometry:
     """Collect the constants for finding and weighting the edges between two maps.
 
@@ -329,8 +329,8 @@ def new_side(
     k: int,
     tie_factor: np.uint64,
     arena: Arena,
-    matched_bits: U8,
-    extra_weight: I8 = _NO_EXTRA_WEIGHT,
+    matched_bits: Uint64s,
+    extra_weight: Ints = _NO_EXTRA_WEIGHT,
 ) -> Side:
     """Return a side of a matching: the pixels of map k as vertices, without edges and mates.
 
@@ -369,7 +369,7 @@ def new_work(n_vertices: int, n_steps: int) -> Work:
 
 
 @lru_cache(maxsize=8)
-def bits_before(n_steps: int) -> U8:
+def bits_before(n_steps: int) -> Uint64s:
     """Return the bits of the steps before step 0, 1, ... and n_steps, (n_steps + 1, words)."""
     return pack(np.tri(n_steps + 1, n_steps, -1, np.bool_))
 
@@ -406,7 +406,7 @@ def forget_edges(side):
     side.n_used[0] = 0
 
 
-def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
+def number_vertices(bits: Uint64s, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
     A tile is a block of 8 x 8 pixels, kept as one uint64 word: bit 8 r + c is the pixel in row r
@@ -476,7 +476,7 @@ def _write_vertices(bits, tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
         ends[k + 1] = n
 
 
-def within_reach(bmap: Bool, half: I4) -> Bool:
+def within_reach(bmap: Bools, half: Int32s) -> Bools:
     """Mark the pixels of a map (H, W) that have a pixel of the map in the disk around them.
 
     half (2 R + 1,): the half width of each row of the disk, from `half_widths`.
@@ -484,7 +484,7 @@ def within_reach(bmap: Bool, half: I4) -> Bool:
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
-def bits_within_reach(bits: U8, half: I4) -> U8:
+def bits_within_reach(bits: Uint64s, half: Int32s) -> Uint64s:
     """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
 
     bits (H, words): the map, packed by `bits.pack`: bit 0 of a word is its leftmost pixel, so that
@@ -500,7 +500,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
     """
     rows, words = bits.shape
     # The map, dilated horizontally. An empty word after each row keeps rows apart in a flat array
-    wide: U8 = np.zeros((rows, words + 1), np.uint64)
+    wide: Uint64s = np.zeros((rows, words + 1), np.uint64)
     wide[:, :-1] = bits
     near, reach, width = np.zeros_like(wide), half.size // 2, 0
     for dy in range(reach, -1, -1):

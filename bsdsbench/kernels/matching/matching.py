@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I8, U4, U8, Bool, MapChanges
+from bsdsbench.kernels.arrays import Bools, Ints, MapChanges, Uint32s, Uint64s
 from bsdsbench.kernels.bits import ONE, count_set_bits, pack, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import graph
@@ -45,17 +45,17 @@ class Truth(NamedTuple):
     n_annotators: int
     vertices: Vertices  # of the A maps
     disk: Disk  # the pixels within the tolerance of a pixel
-    drawn: U8  # (H, words): bits of the pixels that at least one annotator marked
-    near: U8  # (H, words): bits of the pixels within the tolerance of one of these
+    drawn: Uint64s  # (H, words): bits of the pixels that at least one annotator marked
+    near: Uint64s  # (H, words): bits of the pixels within the tolerance of one of these
 
 
 class Steps(NamedTuple):
     """The changes of the predicted map at n steps, with its pixels numbered as vertices."""
 
-    start: I8  # (n + 1,): the changes of step k are start[k] : start[k + 1]
-    vertex: U4  # (changes,): the vertex that changes
-    enters: Bool  # (changes,): True if the vertex enters the map, False if it leaves
-    on_at_start: U4  # the vertices that are in the map before the first step
+    start: Ints  # (n + 1,): the changes of step k are start[k] : start[k + 1]
+    vertex: Uint32s  # (changes,): the vertex that changes
+    enters: Bools  # (changes,): True if the vertex enters the map, False if it leaves
+    on_at_start: Uint32s  # the vertices that are in the map before the first step
 
 
 class PredictedMaps(NamedTuple):
@@ -72,18 +72,18 @@ class AllMatches(NamedTuple):
     # The predicted vertices. `pred.matched_bits` are the steps at which each is matched with at
     # least one annotator; mates are those in the matching with the last annotator at the last step
     pred: Side
-    gt_bits: U8  # (annotated vertices, words): the steps at which each is matched, as bits
-    matched_gt: I8  # (n,): numbers of matched annotated pixels, summed over annotators
+    gt_bits: Uint64s  # (annotated vertices, words): the steps at which each is matched, as bits
+    matched_gt: Ints  # (n,): numbers of matched annotated pixels, summed over annotators
 
 
 class MatchedPixels(NamedTuple):
     """The numbers of matched pixels after each of n steps, (n,)."""
 
-    gt: I8  # matched pixels of the ground truth, summed over annotators
-    pred: I8  # predicted pixels that are matched with at least one annotator
+    gt: Ints  # matched pixels of the ground truth, summed over annotators
+    pred: Ints  # predicted pixels that are matched with at least one annotator
 
 
-def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
+def prepare_truth(gts: Bools, max_dist_px: float) -> Truth:
     """Prepare annotators' maps for matching predictions with them.
 
     gts bool (A, H, W): the boundary maps of A annotators.
@@ -118,7 +118,7 @@ def match_steps(changes: MapChanges, truth: Truth) -> MatchedPixels:
     return MatchedPixels(matched_gt[::direction], matched_pred[::direction])
 
 
-def _should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
+def _should_start_at_lowest_threshold(added: Bools, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
     In this order pixels leave the predicted map, which costs no work if they have no mate. In the
@@ -139,7 +139,7 @@ def _should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     return has_many_pixels and few_leave and truth.disk.reach < 8
 
 
-def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
+def match_maps(bmap: Bools, gt: Bools, max_dist_px: float, annotator: int = 0) -> Ints:
     """Match a predicted map with one annotator's map, and return the pairs of pixels.
 
     bmap, gt (H, W): the predicted map and the annotator's map.
@@ -159,7 +159,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     return matched_pairs(match_all(predicted, truth, annotator).pred, truth.vertices.pixel)
 
 
-def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
+def matched_pairs(side: Side, opposite_pixel: Uint64s) -> Ints:
     """Return the K pairs of pixels of a matching, as flat indices in their maps, (2, K).
 
     Row 0 has the matched pixels of `side` in ascending order, and row 1 their mates in the other
@@ -246,7 +246,7 @@ def match_all(predicted: PredictedMaps, truth: Truth, first_annotator: int = 0) 
     return AllMatches(pred, gt_bits, matched_gt)
 
 
-def count_partners(truth: Truth) -> I8:
+def count_partners(truth: Truth) -> Ints:
     """Count, for each annotated pixel, the other annotators who have a pixel matched with it.
 
     The maps of every two annotators are matched once. For the pseudo-random numbers that break ties

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import F8, I8, Bool
+from bsdsbench.kernels.arrays import Bools, Floats, Ints
 from bsdsbench.kernels.bits import pack
 from bsdsbench.kernels.matching import graph
 from bsdsbench.kernels.matching.matching import match_two_maps, matched_pairs
@@ -26,12 +26,12 @@ _FINEST_UNIT_BITS = 40  # a unit is at least 2^-40
 class _WholeCosts(NamedTuple):
     """The three parts of the costs of pairs, as integer numbers of units."""
 
-    parts: list[I8]  # the parts of costs in units; the smallest element of each is 0
+    parts: list[Ints]  # the parts of costs in units; the smallest element of each is 0
     span: int  # one more than the largest sum of a cost and a tie
     unit: float  # a power of two
 
 
-def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
+def _whole_costs(parts: Sequence[Floats], n: int) -> _WholeCosts:
     """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
     The matching maximises the sum of integer weights of at most 60 bits. `cheapest_pairs` gives
@@ -57,7 +57,7 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     return _WholeCosts(whole, span=largest_whole_cost + 2**_TIE_BITS, unit=unit)
 
 
-def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
+def cheapest_pairs(first: Bools, second: Bools, cost: Floats, values: tuple[Floats, ...]) -> Ints:
     """Match the pixels of two maps (H, W) one to one: as many pairs as possible at the least cost.
 
     cost (2 R + 1, 2 R + 1): the cost of a pair, by the offset (rows, columns) from its pixel of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool, MapChanges
+from bsdsbench.kernels.arrays import Bools, Int32s, Ints, MapChanges, Uint64s
 from bsdsbench.kernels.bits import count_set_bits, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import matching
@@ -21,21 +21,21 @@ NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 class Surroundings(NamedTuple):
     """The pixels within twice the tolerance of annotated pixels."""
 
-    half: I4  # (2 R + 1,): half widths of the rows of the disk of radius 2r, see `graph.Disk`
-    near: U8  # (H, words): bits of the pixels within 2r of an annotated pixel
+    half: Int32s  # (2 R + 1,): half widths of the rows of the disk of radius 2r, see `graph.Disk`
+    near: Uint64s  # (H, words): bits of the pixels within 2r of an annotated pixel
 
 
 class StepErrors(NamedTuple):
     """Numbers of pixels at each of n thresholds, in the order of the changes, int64."""
 
-    matched_gt: I8  # (n,): matched pixels of the ground truth, summed over annotators
-    matched_pred: I8  # (n,): predicted pixels that are matched with at least one annotator
+    matched_gt: Ints  # (n,): matched pixels of the ground truth, summed over annotators
+    matched_pred: Ints  # (n,): predicted pixels that are matched with at least one annotator
     # (n, 3), missed pixels: (0) matched at the last threshold, else (1) with a false pixel within
     # 2r, else (2) neither
-    missed: I8
+    missed: Ints
     # (n, 3), false pixels by distance d to the nearest annotated pixel: d <= r, r < d <= 2r, d > 2r
-    false: I8
-    agreement_matched: I8  # (n, 3): matched ground-truth pixels that are ALONE, SOME, ALL
+    false: Ints
+    agreement_matched: Ints  # (n, 3): matched ground-truth pixels that are ALONE, SOME, ALL
 
 
 class PixelSteps(NamedTuple):
@@ -44,13 +44,13 @@ class PixelSteps(NamedTuple):
     K is the number of predicted pixels within the tolerance of the ground truth.
     """
 
-    row_of: I4  # (H, W): the row in `false` of each pixel that is ever on, else -1
-    false: U8  # (rows, words): the steps at which a predicted pixel is on and unmatched
-    matched: U8  # (K, words): the steps at which a predicted pixel is matched
-    matched_pixel: U8  # (K,): the flat indices of these pixels
-    gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
-    is_matched_at_lowest: Bool  # (ground-truth vertices,): matched at the lowest threshold
-    matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
+    row_of: Int32s  # (H, W): the row in `false` of each pixel that is ever on, else -1
+    false: Uint64s  # (rows, words): the steps at which a predicted pixel is on and unmatched
+    matched: Uint64s  # (K, words): the steps at which a predicted pixel is matched
+    matched_pixel: Uint64s  # (K,): the flat indices of these pixels
+    gt_matched: Uint64s  # (ground-truth vertices, words): the steps at which a vertex is matched
+    is_matched_at_lowest: Bools  # (ground-truth vertices,): matched at the lowest threshold
+    matched_gt: Ints  # (n,): numbers of matched ground-truth vertices, in the order of the bits
     backwards: bool  # True if bit 0 is the lowest threshold, the last of the changes
 
 
@@ -64,7 +64,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     return Surroundings(half, bits_within_reach(truth.drawn, half))
 
 
-def agreement_of(truth: Truth) -> I8:
+def agreement_of(truth: Truth) -> Ints:
     """Classify each annotated pixel by how many other annotators agree with it.
 
     Another annotator agrees with a pixel if a pixel of that annotator's map is matched with it. The
@@ -129,7 +129,7 @@ def match_by_pixel(changes: MapChanges, truth: Truth) -> PixelSteps:
     )
 
 
-def near_false_bits(steps: PixelSteps, truth: Truth, surroundings: Surroundings) -> U8:
+def near_false_bits(steps: PixelSteps, truth: Truth, surroundings: Surroundings) -> Uint64s:
     """Find the steps at which each annotated pixel is missed and has a false pixel within 2r.
 
     Returns rows of bits for the annotated pixels, as `steps.gt_matched`; 0 for those that are
@@ -144,7 +144,7 @@ def near_false_bits(steps: PixelSteps, truth: Truth, surroundings: Surroundings)
     return near_bits
 
 
-def _count_within(changes: MapChanges, region: Bool) -> I8:
+def _count_within(changes: MapChanges, region: Bools) -> Ints:
     """Count the pixels of a map that lie in a region (H, W), after each of n steps, (n,).
 
     changes: the pixels that enter or leave the map at each step. It is empty at first.
@@ -157,7 +157,7 @@ def _count_within(changes: MapChanges, region: Bool) -> I8:
 
 
 def classify_steps(
-    changes: MapChanges, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
+    changes: MapChanges, size: Ints, truth: Truth, surroundings: Surroundings, agreement: Ints
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class at each of n thresholds.
 

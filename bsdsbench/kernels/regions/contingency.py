@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import F8, I4, I8, Bool
+from bsdsbench.kernels.arrays import Bools, Floats, Int32s, Ints
 from bsdsbench.kernels.jit import kernel
 
 # Minimum overlap (share of area) of an object and of a part, and the credit of a part; an object's
@@ -29,9 +29,9 @@ _BLOCK = 1 << 13  # pixels converted to int64 at a time; for 64 KB, no fresh mem
 class Cells(NamedTuple):
     """A table of overlaps as a CSR matrix. Row r has the cells indptr[r] : indptr[r + 1]."""
 
-    indptr: I8  # (rows + 1,)
-    cols: I4  # (cells,): the column of each cell, ascending within a row
-    counts: I8  # (cells,): the number of pixels of each cell, above 0
+    indptr: Ints  # (rows + 1,)
+    cols: Int32s  # (cells,): the column of each cell, ascending within a row
+    counts: Ints  # (cells,): the number of pixels of each cell, above 0
 
 
 @kernel(_nrt=False)
@@ -59,8 +59,8 @@ def renumber(labels, low, number_of_label, numbered, area):
 class ValuePairs(NamedTuple):
     """The n distinct pairs of values (pred, gt) of two flat maps, in order of first occurrence."""
 
-    table: I8  # (3, n), for each pair: the value in pred, the value in gt, and the number of pixels
-    of_pixel: I4  # (N,), the column of each pixel's pair in `table`
+    table: Ints  # (3, n), for each pair: the value in pred, the value in gt, the number of pixels
+    of_pixel: Int32s  # (N,), the column of each pixel's pair in `table`
 
 
 def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
@@ -150,12 +150,12 @@ def _slot_of(a, b, last_slot):
 class OverlapRuns(NamedTuple):
     """Runs of consecutive pixels with the same predicted region and the same annotated region."""
 
-    rows: I4  # (runs,), the predicted region of each run, its row of the table
-    cols: I4  # (runs,), the annotated region of each run, its column of the table
-    counts: I8  # (runs,), the number of pixels of each run
+    rows: Int32s  # (runs,), the predicted region of each run, its row of the table
+    cols: Int32s  # (runs,), the annotated region of each run, its column of the table
+    counts: Ints  # (runs,), the number of pixels of each run
 
 
-def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
+def overlap_runs(labels: Int32s, gts: Int32s, col_start: Ints) -> OverlapRuns:
     """List the runs of consecutive pixels that share a predicted and an annotated region.
 
     labels (N,): region 0, 1, ... of each pixel in the prediction.
@@ -175,7 +175,7 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     return OverlapRuns(rows, cols, counts=np.diff(start, append=gts.size))
 
 
-def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
+def tabulate(rows: Int32s, cols: Int32s, counts: Ints, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
     The triples are rows[e], cols[e], counts[e]. The counts of duplicates are summed. The kernel
@@ -250,20 +250,20 @@ class OverlapSums(NamedTuple):
     area of its column (an annotated region), and IoU is n / (a + b - n). There are A annotators.
     """
 
-    best_gt: F8  # (n_cols,), the largest IoU in each column
+    best_gt: Floats  # (n_cols,), the largest IoU in each column
     covered_pred: float  # sum over rows of a times the largest IoU with any annotator's region
-    squares: I8  # (A,), sum of n^2
-    largest_of_cols: I8  # (A,), sum over columns of the largest n
-    largest_of_rows: I8  # (A,), sum over rows of the largest n
-    bits: F8  # (A,), sum of n log2 n
-    larger_error: F8  # (A,), sum of n max(1 - n/a, 1 - n/b)
-    smaller_error: F8  # (A,), sum of n min(1 - n/a, 1 - n/b)
-    pred_error: F8  # (A,), sum of n (1 - n/a)
-    gt_error: F8  # (A,), sum of n (1 - n/b)
+    squares: Ints  # (A,), sum of n^2
+    largest_of_cols: Ints  # (A,), sum over columns of the largest n
+    largest_of_rows: Ints  # (A,), sum over rows of the largest n
+    bits: Floats  # (A,), sum of n log2 n
+    larger_error: Floats  # (A,), sum of n max(1 - n/a, 1 - n/b)
+    smaller_error: Floats  # (A,), sum of n min(1 - n/a, 1 - n/b)
+    pred_error: Floats  # (A,), sum of n (1 - n/a)
+    gt_error: Floats  # (A,), sum of n (1 - n/b)
 
 
 def overlap_sums(
-    table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
+    table: Cells, row_area: Ints, col_area: Ints, ann_of_col: Int32s, n_ann: int
 ) -> OverlapSums:
     """Compute the sums over overlaps of two regions from which region measures are derived.
 
@@ -361,10 +361,10 @@ class _Regions(NamedTuple):
     Only candidates (regions that are allowed to count) are classified and receive credit.
     """
 
-    area: I8  # (regions,) in pixels
-    is_candidate: Bool
-    classes: I8  # _OBJECT, _PART or _NEITHER (0)
-    covered: F8  # share of the area that is covered by regions inside it, see `_classify`
+    area: Ints  # (regions,) in pixels
+    is_candidate: Bools
+    classes: Ints  # _OBJECT, _PART or _NEITHER (0)
+    covered: Floats  # share of the area that is covered by regions inside it, see `_classify`
 
     def credit(self) -> float:
         """Return the total credit of the candidates, or 0.0 if there are none.
@@ -386,7 +386,12 @@ class FopSums(NamedTuple):
 
 
 def fop_sums(
-    table: Cells, row_area: I8, col_area: I8, row_candidate: Bool, col_candidate: Bool, n_ann: int
+    table: Cells,
+    row_area: Ints,
+    col_area: Ints,
+    row_candidate: Bools,
+    col_candidate: Bools,
+    n_ann: int,
 ) -> FopSums:
     """Return the numerators of precision and of recall for objects and parts.
 
@@ -459,23 +464,23 @@ def _classify(table, pred, gt):
 class _Rows(NamedTuple):
     """The state of the rows during the assignment, int64 (rows,) each."""
 
-    col: I8  # the column assigned to each row, or -1
-    potential: I8  # dual variable, never positive
-    dist: I8  # cost of the cheapest path from the inserted column, or _UNREACHED
-    parent_col: I8  # the column that precedes the row on this path
-    is_done: I8  # 1 if the distance is final
-    reached: I8  # list of the rows that have a distance
+    col: Ints  # the column assigned to each row, or -1
+    potential: Ints  # dual variable, never positive
+    dist: Ints  # cost of the cheapest path from the inserted column, or _UNREACHED
+    parent_col: Ints  # the column that precedes the row on this path
+    is_done: Ints  # 1 if the distance is final
+    reached: Ints  # list of the rows that have a distance
 
 
 class _Columns(NamedTuple):
     """The state of an annotator's columns during the assignment, int64 (columns,) each."""
 
-    row: I8  # the row assigned to each column, or -1
-    potential: I8  # dual variable
-    scanned: I8  # list of the columns whose cells were searched
+    row: Ints  # the row assigned to each column, or -1
+    potential: Ints  # dual variable
+    scanned: Ints  # list of the columns whose cells were searched
 
 
-def largest_total(table: Cells, col_start: I8) -> int:
+def largest_total(table: Cells, col_start: Ints) -> int:
     """Return the largest total intersection, in pixels, of a one-to-one assignment of regions.
 
     The predicted regions are assigned to the regions of each annotator separately, and the totals

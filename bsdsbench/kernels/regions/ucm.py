@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import F8, I4
+from bsdsbench.kernels.arrays import Floats, Int32s
 from bsdsbench.kernels.jit import inner, kernel
 
 
-def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
+def join_levels(ucm2: NDArray[Any], thresholds: Floats, corners: bool) -> Int32s:
     """Return the index of the lowest of T thresholds at which each pixel joins its neighbours.
 
     thresholds (T,): in ascending order.
@@ -106,11 +106,11 @@ def _union(parent, a, b):
 class FinestRegions(NamedTuple):
     """The regions at the lowest threshold, numbered 0, 1, ... in order of their first pixels."""
 
-    labels: I4  # (H * W,), the region of each pixel
+    labels: Int32s  # (H * W,), the region of each pixel
     n: int  # the number of regions
 
 
-def finest_regions(levels: I4) -> FinestRegions:
+def finest_regions(levels: Int32s) -> FinestRegions:
     """Find the regions of a hierarchy at the lowest threshold, where they are finest.
 
     levels (2, H, W): index of the threshold at which a pixel joins its right neighbour (levels[0])
@@ -154,12 +154,12 @@ def _label_regions(levels, parent, labels):
 class LaterJoins(NamedTuple):
     """Pairs of finest regions that join, sorted by threshold; a pair may occur several times."""
 
-    a: I4  # (pairs,), the label of the first region of each pair
-    b: I4  # (pairs,), the label of the second region
+    a: Int32s  # (pairs,), the label of the first region of each pair
+    b: Int32s  # (pairs,), the label of the second region
     start: NDArray[np.intp]  # (n_levels + 1,): threshold t has the pairs start[t] : start[t + 1]
 
 
-def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
+def later_joins(levels: Int32s, labels: Int32s, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
     A hierarchy of regions has the finest ones at the lowest threshold, which has index 0. Two of
@@ -186,11 +186,11 @@ def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
 class JoinedRegions(NamedTuple):
     """The regions that remain after some of R regions were joined."""
 
-    new_row: I4  # (R,), the index of the new region that contains each earlier region
-    roots: I4  # (new regions,), the root of each new region (a finest region), ascending
+    new_row: Int32s  # (R,), the index of the new region that contains each earlier region
+    roots: Int32s  # (new regions,), the root of each new region (a finest region), ascending
 
 
-def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
+def join(parent: Int32s, roots: Int32s, a: Int32s, b: Int32s) -> JoinedRegions:
     """Join pairs a[e], b[e] of finest regions, and number the regions that remain from 0.
 
     parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. Each

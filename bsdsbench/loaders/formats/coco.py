@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bools, Ints
 from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.io import MAX_PIXELS, FaultError, errors_naming, parse_json, read_bytes
 from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
@@ -253,7 +253,7 @@ class CocoItems:
         return class_number * DIVISOR + number
 
 
-def _read_segment_ids(png: Path, shape: _Size) -> I8:
+def _read_segment_ids(png: Path, shape: _Size) -> Ints:
     """Read the segment id of each pixel, R + 256 G + 65536 B, from a panoptic PNG of this shape."""
     data = read_bytes(png)
     with errors_naming(png, "a panoptic PNG"):
@@ -282,7 +282,7 @@ class _Segment(NamedTuple):
     drawing_key: tuple[bool, float, int, int]
     category: int  # the category's id
     value: int  # the value of its pixels in the label map
-    mask: Bool  # (rows, columns)
+    mask: Bools  # (rows, columns)
 
     def content(self) -> bytes:
         """Return the category and the packed pixels, which are the same for equal segments."""
@@ -428,7 +428,7 @@ def _reach(label_map: LabelMap) -> float:
     return float(np.divide(ends, label_map.shape).max())
 
 
-def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
+def _fits_box(mask: Bools, box: Sequence[float]) -> bool:
     """Return True if the annotated box of a mask plausibly belongs to it.
 
     It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it. The
@@ -471,7 +471,7 @@ def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None
         raise FaultError(f"{where} {has}, expected it in {shape[1]} columns and {shape[0]} rows")
 
 
-def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
+def _decode_mask(annotation: Entry, shape: _Size) -> Bools:
     """Decode the segmentation of an annotation to a bool mask of the given `shape` (H, W).
 
     The segmentation is a list of polygons, whose union is the mask, or a dict with the "size" of
@@ -502,7 +502,7 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     return np.asarray(coder.decode(coder.merge(polygon_masks))) > 0
 
 
-def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
+def _decode_runs(counts: object, shape: _Size, where: str) -> Bools:
     """Decode COCO's run lengths of a mask to a bool mask of this `shape` (H, W).
 
     The runs go down one column after another, and are alternately outside and inside the mask. The

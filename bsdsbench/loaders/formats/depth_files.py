@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.images import labels_to_integers
 from bsdsbench.io import FaultError, check_size
 from bsdsbench.loaders.formats.pictures import to_plane
@@ -76,7 +76,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     }
 
 
-def binarise_matte(matte: NDArray[Any], what: str = "matte") -> Bool:
+def binarise_matte(matte: NDArray[Any], what: str = "matte") -> Bools:
     """Threshold a matte (an opacity map, named `what` in errors) at a tenth of white."""
     return binarise(matte, _MATTE, what)
 

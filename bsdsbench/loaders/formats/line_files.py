@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import Bools, Floats, Ints
 from bsdsbench.errors import DataError
 from bsdsbench.images import Lines, labels_to_integers
 from bsdsbench.io import FaultError, check_size, read_bytes
@@ -39,7 +39,7 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     return value
 
 
-def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
+def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> Floats:
     """Return the coordinates in the array `name` as float64 (N, width).
 
     For lines (`width` is 4), the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end
@@ -55,7 +55,7 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
     return places.reshape(-1, width).astype(np.float64)
 
 
-def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
+def _parse_scores(arrays: Mapping[str, object], name: str, places: Floats) -> Floats:
     """Return the scores in the array `name`, float64 (N,); FaultError unless one per place."""
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
@@ -96,7 +96,7 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
     return {"soft": draw_lines(lines, shape, lines.grid or GRID), "lines": lines}
 
 
-def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
+def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> Floats:
     """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
     A pixel gets the highest score of the lines through it, and 0 without a line. Line ends are in
@@ -231,7 +231,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     }
 
 
-def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
+def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bools:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
     A fragment is an array of 1-based, column-major (MATLAB) pixel indices. `edges` is a struct with
@@ -250,7 +250,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     return is_edge.reshape(shape, order="F")
 
 
-def _to_angles(values: NDArray[Any]) -> F8:
+def _to_angles(values: NDArray[Any]) -> Floats:
     """Return angles as float64; FaultError unless they are finite radians of up to two turns."""
     if not np.isfinite(values).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
@@ -269,7 +269,7 @@ def _to_angles(values: NDArray[Any]) -> F8:
 # Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_release.m.
 
 
-def _sample_line(start: F8, end: F8) -> F8:
+def _sample_line(start: Floats, end: Floats) -> Floats:
     """Return n evenly spaced points (row, column) on a straight line, both ends included.
 
     n is the length of the line, rounded up. If it is 1, the only point is `end`; if it is 0, there
@@ -281,12 +281,12 @@ def _sample_line(start: F8, end: F8) -> F8:
     n = int(np.ceil(np.hypot(*(end - start))))
     if n < 2:
         return np.array([end])[:n]
-    points: F8 = start + np.arange(n)[:, None] * (end - start) / (n - 1)
+    points: Floats = start + np.arange(n)[:, None] * (end - start) / (n - 1)
     points[-1] = end  # exactly, without the rounding of the sum
     return points
 
 
-def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
+def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bools:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
     `lines` (N, 4) holds row, column, row, column of the two ends, in pixels counted from 1. As in
@@ -309,7 +309,7 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     return drawn
 
 
-def _round_half_up(values: F8) -> I8:
+def _round_half_up(values: Floats) -> Ints:
     """Round to the nearest integers, with halves rounded up (so that -0.5 becomes 0)."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

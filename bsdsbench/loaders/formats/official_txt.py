@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import FileFormatError, InputWarning, Problem, warn
 from bsdsbench.io import FaultError, PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
@@ -61,7 +61,7 @@ def format_rows(rows: object) -> str:
     return table_format % tuple(table.ravel().tolist())
 
 
-def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
+def _read_rows(path: PathLike, columns: int, least: int | None = None) -> Floats:
     """Read the first `columns` numbers of each row of a text file, as float64 (N, columns).
 
     A row must have at least `least` numbers (None: all); missing ones become NaN. Empty lines and
@@ -91,7 +91,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     return np.array(rows, np.float64)
 
 
-def _check_shares(name: str, rows: F8) -> None:
+def _check_shares(name: str, rows: Floats) -> None:
     """Check that recall, precision, F, covering and PRI in a table are shares from 0 to 1.
 
     `rows` (N, columns) are those of the file `name`. In a curve (eval_bdry_thr.txt), an undefined
@@ -143,7 +143,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
-def _read_summary(path: Path) -> F8:
+def _read_summary(path: Path) -> Floats:
     """Read eval_bdry.txt as float64 (N, 8), or (N, 9) with the AP that SBD's programs append."""
     rows = _read_rows(path, SBD_COLUMNS, AT_LEAST[path.name])  # NaN for missing numbers
     if np.isnan(rows[:, 8]).all():
@@ -193,7 +193,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
 
 def format_boundary_tables(
-    score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
+    score: BoundaryScore, ids: Sequence[str], thresholds: Floats, matches: Ints, rule: str
 ) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of the official boundary tables of a run.
 

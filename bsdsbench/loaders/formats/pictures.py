@@ -24,7 +24,7 @@ from unicodedata import normalize
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.arguments import F8, Bool, suggest_one_map
+from bsdsbench.arguments import Bools, Floats, suggest_one_map
 from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem, Setting
 from bsdsbench.images import Map, one_channel
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
@@ -471,7 +471,7 @@ def to_plane(array: object, what: str) -> Map:
     return array
 
 
-def to_ucm2(array: object) -> F8:
+def to_ucm2(array: object) -> Floats:
     """Check that a contour map has floats and odd sizes (2H+1, 2W+1), and return it as float64.
 
     Such a map has the strengths of contours between the pixels of an image (H, W), and in them.
@@ -504,7 +504,7 @@ def require_one_array(
     return one_channel(array)
 
 
-def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
+def find_crack_mask(variables: Mapping[str, object]) -> Bools | None:
     """Return the bool mask (H, W) of the crack in a file of a crack set, or None for other files.
 
     In crack sets such as CFD, the variable groundTruth is a struct. Its Segmentation is 2 on the

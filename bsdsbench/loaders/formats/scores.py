@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.text_tables import (
@@ -47,9 +47,9 @@ _GROUP_NAMES |= {"split", "subset", "fold", "seed", "run", "epoch"}
 class LabelsAndScores(NamedTuple):
     """The n samples of a table of labels and scores."""
 
-    labels: F8  # (n,)
-    scores: F8  # (n,)
-    counts: F8 | None = None  # (n,), how many instances each sample stands for; None: no column
+    labels: Floats  # (n,)
+    scores: Floats  # (n,)
+    counts: Floats | None = None  # (n,), how many instances each sample stands for; None: no column
     clusters: tuple[str, ...] | None = None  # (n,), the group of each sample; None: no column
     ids: tuple[str, ...] | None = None  # (n,), distinct; None: no column with a name in _ID_NAMES
 
@@ -163,7 +163,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     )
 
 
-def _check_numbers(table: F8, text: str) -> None:
+def _check_numbers(table: Floats, text: str) -> None:
     """Raise FaultError if a table (n, 2 or 3) is empty, has NaN, or scores with two readings.
 
     `text` is what the numbers were read of.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 
 _COMMA_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d*,\d+(?:[eE][-+]?\d+)?(?![\w.,])")
 _POINT_NUMBER = re.compile(r"(?<![\w.])\d*\.\d")
@@ -61,7 +61,7 @@ class DoubtfulNumbers(NamedTuple):
     with_point: str  # one with a point, such as 1.226
 
 
-def points_of_thousands(numbers: F8, text: str) -> DoubtfulNumbers | None:
+def points_of_thousands(numbers: Floats, text: str) -> DoubtfulNumbers | None:
     """Return examples, such as 226 and 1.226, if points may separate thousands, otherwise None.
 
     That is so if all `numbers` of a column of `text` are whole and below 1000, some above 100 (the

@@ -23,7 +23,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -284,7 +284,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     return Counts(**counts)
 
 
-def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
+def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, Ints]:
     """Count the boundary pixels of each of n labels, for Boundary IoU and DAVIS' F.
 
     Returns a dict of int64 arrays. Widths and radii are in pixels, or parts of the diagonal if < 1.
@@ -442,7 +442,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _measure_scores(
-    keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
+    keys: Sequence[str], values: Floats, n_defined: Floats, n_possible: Floats
 ) -> dict[str, Any]:
     """Return a dict of M measures, key -> (S,), and the entry "over", how much each mean includes.
 
@@ -454,7 +454,7 @@ def _measure_scores(
     return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
 
 
-def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
+def _pooled_scores(total: Mapping[str, Floats], opt: ContourOptions) -> dict[str, Floats]:
     """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
     total: numbers of pixels of C classes, summed over the images of each of S data sets:
@@ -478,7 +478,7 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 
 
 def _sequence_scores(
-    means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
+    means: Mapping[str, Floats], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_number, given_word
+from bsdsbench.arguments import Floats, given_number, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -29,7 +29,7 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
     return float(bound if bound >= 1 else math.ceil(bound * math.hypot(*shape)))
 
 
-def iou(counts: Map) -> F8:
+def iou(counts: Map) -> Floats:
     """Compute the intersection over union of masks, float64 (...); NaN if both are empty.
 
     counts (..., 3): the number of pixels in both maps, in pred, and in gt.
@@ -38,7 +38,7 @@ def iou(counts: Map) -> F8:
     return defined_ratio(in_both, in_pred + in_gt - in_both)
 
 
-def dice(counts: Map) -> F8:
+def dice(counts: Map) -> Floats:
     """Compute the Dice coefficient of masks, float64 (...); NaN if both are empty.
 
     counts (..., 3): the number of pixels in both maps, in pred, and in gt.
@@ -47,7 +47,7 @@ def dice(counts: Map) -> F8:
     return defined_ratio(2 * in_both, in_pred + in_gt)
 
 
-def _f_within(outlines: BothOutlines, radius: float) -> F8:
+def _f_within(outlines: BothOutlines, radius: float) -> Floats:
     """Compute the F-measure of the outlines of each of n labels, float64 (n,).
 
     Precision is the share of the points of pred's outline within `radius` of gt's outline, and
@@ -58,7 +58,7 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
     return f_measure(precision=shares[0], recall=shares[1])
 
 
-def _fom(outlines: BothOutlines, alpha: float) -> F8:
+def _fom(outlines: BothOutlines, alpha: float) -> Floats:
     """Compute Pratt's figure of merit of each of n labels, float64 (n,).
 
     This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
@@ -72,7 +72,7 @@ def _fom(outlines: BothOutlines, alpha: float) -> F8:
 
 def _hausdorff(
     definition: Literal["directed", "pooled", "area"], outlines: BothOutlines, percent: float
-) -> F8:
+) -> Floats:
     """Compute the Hausdorff distance at a percentile for each of n labels, float64 (n,).
 
     It is NaN if either outline is empty. `definition` is one of:
@@ -101,7 +101,7 @@ def _hausdorff(
     return percentiles
 
 
-def _length_quantile(distance: F8, length: F8, q: float) -> float:
+def _length_quantile(distance: Floats, length: Floats, q: float) -> float:
     """Return the smallest distance within which at least a share `q` of the contour's length lies.
 
     distance, length (points,): each point's distance to the other outline, and contour length.
@@ -114,7 +114,7 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     return float(distance[order[min(first, order.size - 1)]])  # the last share may round below q
 
 
-def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
+def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> Floats:
     """Compute the average symmetric surface distance of each of n labels, float64 (n,).
 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
@@ -127,7 +127,9 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     return ratio(sums[0] + sums[1], n[0] + n[1])
 
 
-def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
+def _nsd(
+    unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float
+) -> Floats:
     """Compute the normalised surface distance of each of n labels, float64 (n,).
 
     It is the share of the length of both contours ("area") or of the points of both outlines
@@ -149,7 +151,7 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
     return ratio(near[0] + near[1], total[0] + total[1])
 
 
-def cldice(skeletons: Map) -> F8:
+def cldice(skeletons: Map) -> Floats:
     """Compute clDice, float64 (...): the F-measure of the skeletons' shares inside the other mask.
 
     skeletons (..., 2, 2): for pred and for gt, the skeleton pixels inside the other mask, and all
@@ -164,7 +166,7 @@ class _Definition(NamedTuple):
     # What is compared: numbers of pixels ("areas", "shells", "trimap", "skeletons"), or outlines of
     # a kind ("rim", "side", "corner"), with distances in the unit of `spacing` or "in pixels"
     inputs: str
-    value_of: Callable[[Any, float], F8]  # (these inputs, size) -> value of each label (n,)
+    value_of: Callable[[Any, float], Floats]  # (these inputs, size) -> value of each label (n,)
     size: float  # default size
     is_distance: bool  # which value of `CONVENTIONS` is used for empty masks: distance or overlap
 
@@ -191,7 +193,7 @@ TABLE = {
 }
 
 
-def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
+def label_values(compared: Compared, name: str, size: float, empty: str) -> Floats:
     """Compute one measure of two maps for each of their n labels, float64 (n,).
 
     name: a key of `TABLE`. size: its width, radius, percentile or tolerance.
@@ -241,7 +243,7 @@ def measure(
     ignore: int | tuple[int, ...] | None = None,
     spacing: Spacing = PIXELS,
     empty: str = "skip",
-) -> float | F8:
+) -> float | Floats:
     """Compute a measure of two masks, or of every label of two label maps.
 
     Three kinds of outline are used. The rim consists of the mask's pixels that have one of their
@@ -358,7 +360,7 @@ class Measure(NamedTuple):
         *,
         classes: int,
         **more: Unpack[_Settings],
-    ) -> F8:
+    ) -> Floats:
         """Compute the measure of each label 0 .. classes - 1 in two label maps, (classes,)."""
 
     def __call__(
@@ -369,7 +371,7 @@ class Measure(NamedTuple):
         *,
         classes: int | None = None,
         **more: Unpack[_Settings],
-    ) -> float | F8:
+    ) -> float | Floats:
         """Compute the measure of two masks (H, W), or of each label of two label maps.
 
         The arguments are those of `measure`; the default of `empty` is `self.empty`.

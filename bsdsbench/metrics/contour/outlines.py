@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool, as_numbers
+from bsdsbench.arguments import Bools, Floats, Ints, as_numbers
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion
@@ -28,21 +28,21 @@ PIXELS = (1.0, 1.0)
 class OutlinePoints(NamedTuple):
     """The points (pixels or corners of pixels) of the outlines of n labels in one map."""
 
-    start: I8  # (n + 1,); the points of label k are start[k] : start[k + 1] of the other arrays
-    label: I8  # (points,), the label of each point
-    distance: F8  # (points,), to the label's outline in the other map; inf if there is none
-    length: F8  # (points,), contour length at each point; 0 for the outline "rim"
+    start: Ints  # (n + 1,); the points of label k are start[k] : start[k + 1] of the other arrays
+    label: Ints  # (points,), the label of each point
+    distance: Floats  # (points,), to the label's outline in the other map; inf if there is none
+    length: Floats  # (points,), contour length at each point; 0 for the outline "rim"
 
     @property
-    def n(self) -> I8:
+    def n(self) -> Ints:
         """The number of points of each label, int64 (n,)."""
         return np.diff(self.start)
 
-    def sums(self, values: Map) -> F8:
+    def sums(self, values: Map) -> Floats:
         """Sum `values` (points,) over the points of each label, float64 (n,)."""
         return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
 
-    def counts(self, marks: Bool) -> I8:
+    def counts(self, marks: Bools) -> Ints:
         """Count the marked points of each label, int64 (n,), by a mark for each point (points,)."""
         return np.diff(np.searchsorted(np.flatnonzero(marks), self.start))
 
@@ -63,10 +63,10 @@ class Compared:
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
         self.pair, self.spacing = pair, (float(steps[0]), float(steps[1]))
         self._outlines: dict[tuple[str, Spacing], BothOutlines] = {}
-        self._shells: dict[int, I8] = {}
+        self._shells: dict[int, Ints] = {}
 
     @cached_property
-    def areas(self) -> I8:
+    def areas(self) -> Ints:
         """The number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)."""
         if self.pair.n == 1:  # for masks this takes a tenth of the time
             in_pred, in_gt = self.pair.pred >= 0, self.pair.gt >= 0
@@ -78,7 +78,7 @@ class Compared:
         """The pairs of labels (in pred, in gt) that occur at a pixel."""
         return find_overlaps(self.pair.pred, self.pair.gt)
 
-    def _sum_areas(self, pixels: I8) -> I8:
+    def _sum_areas(self, pixels: Ints) -> Ints:
         """Sum numbers of pixels for each label: in both maps, in pred and in gt, int64 (n, 3).
 
         pixels: the number of pixels for each pair of labels (in pred, in gt) in `_overlaps`.
@@ -91,7 +91,7 @@ class Compared:
             sums[:, k] = np.bincount(labels + 1, pixels, self.pair.n + 1)[1:]
         return sums
 
-    def shells(self, size: float) -> I8:
+    def shells(self, size: float) -> Ints:
         """Count the pixels of each label's inner boundary, for Boundary IoU.
 
         The inner boundary consists of the pixels that repeated erosion with a 3 x 3 square removes.
@@ -138,11 +138,11 @@ class Compared:
         return self._outlines[kind, steps]
 
     @cached_property
-    def _squared_distance_to_other_label(self) -> F8:
+    def _squared_distance_to_other_label(self) -> Floats:
         """The squared distance of each pixel to the nearest one of another gt label, (H, W)."""
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
-    def trimap_areas(self, width: float) -> I8:
+    def trimap_areas(self, width: float) -> Ints:
         """Count as `areas`, but only the pixels within `width` pixels of another label of gt."""
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
@@ -183,7 +183,7 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     return distances.corners(surrounded, n_labels)
 
 
-def _contour_lengths(steps: Spacing) -> F8:
+def _contour_lengths(steps: Spacing) -> Floats:
     """Return the contour length in a 2 x 2 window of pixels for each pattern, float64 (16,).
 
     The contour joins the midpoints between neighbouring pixels that differ. The index of a pattern
@@ -199,7 +199,7 @@ def _contour_lengths(steps: Spacing) -> F8:
     return lengths
 
 
-def pixel_distances(a: Map, b: Map) -> F8:
+def pixel_distances(a: Map, b: Map) -> Floats:
     """Compute the distance of each pixel of mask `a` to the nearest pixel of mask `b`.
 
     Returns float64 (pixels of a,), in raster order and in pixels; inf if `b` is empty.
@@ -221,7 +221,7 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
     return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
 
 
-def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
+def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> Ints:
     """Count the pixels of every label's skeleton (centre line) in two label maps (H, W).
 
     Returns int64 (n_labels, 2, 2): for pred and for gt, the skeleton pixels that have the same

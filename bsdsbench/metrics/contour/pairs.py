@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool, given_array
+from bsdsbench.arguments import Bools, Floats, Ints, given_array
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import Map, binary_map, is_binary, one_map, same_shape
 from bsdsbench.metrics.label_maps import (
@@ -43,9 +43,9 @@ class LabelPair(NamedTuple):
     gt: Labels
     n: int
     shape: tuple[int, ...]  # rows and columns of the image
-    class_of: I8  # (n,), the class of each label
+    class_of: Ints  # (n,), the class of each label
     # (n,), ascending numbers of the instances in the files; None if not paired by number
-    ids: I8 | None = None
+    ids: Ints | None = None
 
 
 NAN, INF = math.nan, math.inf
@@ -254,12 +254,12 @@ class Regions(NamedTuple):
     An overlap is a pair of values that the two maps have at a common pixel, see `Overlaps`.
     """
 
-    ids: I8  # (regions,), the value of each region
-    class_of: I8  # (regions,), the class of each region
-    region_of_overlap: I8  # (overlaps,), the region to which each overlap belongs, or -1
-    void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
+    ids: Ints  # (regions,), the value of each region
+    class_of: Ints  # (regions,), the class of each region
+    region_of_overlap: Ints  # (overlaps,), the region to which each overlap belongs, or -1
+    void: Bools  # (overlaps,), True for overlaps with an ignored value in this map
 
-    def count_pixels(self, pixels: I8) -> I8:
+    def count_pixels(self, pixels: Ints) -> Ints:
         """Sum `pixels`, one number for each overlap, over the overlaps of each region."""
         is_region = self.region_of_overlap >= 0
         sums = np.bincount(self.region_of_overlap[is_region], pixels[is_region], self.ids.size)
@@ -272,8 +272,8 @@ class Instances(NamedTuple):
     pred: Regions
     gt: Regions
     overlaps: Overlaps
-    on_crowd: I8  # (regions of pred,), pixels on any crowd, which count in the union of a pair
-    excused: F8  # (regions of pred,), share of pixels on void or on a crowd of the same class
+    on_crowd: Ints  # (regions of pred,), pixels on any crowd, which count in the union of a pair
+    excused: Floats  # (regions of pred,), share of pixels on void or on a crowd of the same class
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
@@ -317,7 +317,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
 
-def _number_plain_classes(values: I8, opt: MapContents) -> I8:
+def _number_plain_classes(values: Ints, opt: MapContents) -> Ints:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
     Values from 0 to below the divisor are such labels; others are unchanged. Most classes get the
@@ -338,7 +338,7 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     return np.where(is_crowd, last_ignored_value - class_index, numbered)
 
 
-def _class_of_value(values: I8, opt: MapContents) -> I8:
+def _class_of_value(values: Ints, opt: MapContents) -> Ints:
     """Return the index, counted from 0, of the class of each value class x divisor + number.
 
     If `opt.divisor` is 0, values are numbers without a class, and the index is 0 for all.
@@ -348,7 +348,7 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
     return values // opt.divisor - opt.first
 
 
-def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
+def _number_regions(values: Ints, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
     values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
@@ -408,10 +408,10 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 class RegionPairs(NamedTuple):
     """Pairs of an annotated and a predicted region, in ascending order of the annotated regions."""
 
-    gt: I8  # (pairs,), the index of the annotated region
-    pred: I8  # (pairs,), the index of the predicted region
-    shared: I8  # (pairs,), the number of pixels in both regions
-    iou: F8  # (pairs,)
+    gt: Ints  # (pairs,), the index of the annotated region
+    pred: Ints  # (pairs,), the index of the predicted region
+    shared: Ints  # (pairs,), the number of pixels in both regions
+    iou: Floats  # (pairs,)
 
 
 def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_IOU) -> RegionPairs:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import Bools
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair
@@ -18,7 +18,7 @@ from bsdsbench.metrics.label_maps import Spacing
 from bsdsbench.metrics.pixel_steps import LargestError, OverlaySteps, PixelClass, steps_of_classes
 
 
-def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> OverlaySteps:
+def draw_masks(pred: Bools, gt: Bools, spacing: Spacing | None = None) -> OverlaySteps:
     """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
     spacing: distance between rows and between columns. If given, the pair of pixels at the

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.scores.counts import Stack
@@ -22,7 +22,7 @@ _RECALLED = 0.5  # recall is the share of frames in which a measure is above thi
 _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
-def encode_id(image_id: str) -> F8:
+def encode_id(image_id: str) -> Floats:
     """Encode an image id of L characters as code points, float64 (L, 1), to store it as a count."""
     return np.array([[ord(character)] for character in image_id], np.float64)
 
@@ -85,7 +85,7 @@ def follow_objects(stack: Stack) -> Stack:
     return {**others, **counts, "tracks": tracks}
 
 
-def _group_frames(codes: F8) -> list[I8]:
+def _group_frames(codes: Floats) -> list[Ints]:
     """Return the indices of the frames of each sequence, in natural order ("2" before "10").
 
     codes (N, L): the image ids SEQUENCE/FRAME as code points, from `encode_id`, padded with NaN.
@@ -141,7 +141,7 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
         )
 
 
-def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
+def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, Floats]:
     """Compute DAVIS' statistics: over the frames of each object, then averaged over all objects.
 
     stack: from `follow_objects`. Its "tracks" (N, K, M) hold the M measures of the k-th object of

@@ -49,10 +49,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_array, given_list
+from bsdsbench.arguments import Floats, given_array, given_list
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
-from bsdsbench.kernels.arrays import I4
+from bsdsbench.kernels.arrays import Int32s
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
 from bsdsbench.metrics.region.overlap_table import Annotators, OverlapTable, select_candidates
@@ -191,7 +191,7 @@ def _tables_at_thresholds(
         yield _TablePair(official=table, seism=table)
 
 
-def _close_regions(soft: Map, threshold: float) -> I4:
+def _close_regions(soft: Map, threshold: float) -> Int32s:
     """Partition a soft boundary map (H, W) into regions, labelled from 1; returns int32 (H, W).
 
     Regions are the 4-connected components of the pixels below the threshold, which is in [0, 1].
@@ -208,7 +208,7 @@ def _close_regions(soft: Map, threshold: float) -> I4:
     return labels[tuple(nearest)].astype(np.int32)
 
 
-def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
+def _tables_of_levels(levels: Int32s, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """Yield the overlap table of a region hierarchy at each of `n_levels` ascending thresholds.
 
     The rows of a table are the regions at a threshold. Regions only merge as the threshold rises,
@@ -235,7 +235,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
         yield table
 
 
-def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
+def _tables_of_ucm(ucm2: Floats, gts: Annotators, thresholds: Floats) -> Iterator[_TablePair]:
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
     A table has the common pixels of each region of the map (row) and each annotated region
@@ -265,7 +265,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         yield from map(_TablePair, official_tables, seism_tables)
 
 
-def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
+def _measure_official(table: OverlapTable) -> dict[str, float | Floats]:
     """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
     The rows of `table` are its regions, the columns the regions of all A annotators.
@@ -282,7 +282,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares
     # Conditional entropies in bits, H(seg | gt) and H(gt | seg)
     split, merge = ((areas.bits - overlaps.bits) / n_pixels for areas in (gt_areas, pred_areas))
-    measures: dict[str, float | F8] = {
+    measures: dict[str, float | Floats] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
         "covered_pred": float(overlaps.covered_pred),  # in this direction, a kernel has summed it
         "best_gt": overlaps.best_gt,
@@ -354,7 +354,7 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     }
 
 
-def _voi(table: OverlapTable) -> F8:
+def _voi(table: OverlapTable) -> Floats:
     """Compute the variation of information with each annotator in bits, float64 (A,).
 
     It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N for the areas a of predicted regions, b
@@ -365,7 +365,7 @@ def _voi(table: OverlapTable) -> F8:
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
-def _mean(values: F8 | Sequence[float]) -> float:
+def _mean(values: Floats | Sequence[float]) -> float:
     """Return the mean of values, independent of their order (`fsum` rounds the sum only once)."""
     return math.fsum(values) / len(values)
 

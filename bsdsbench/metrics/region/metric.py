@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import Floats
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Symptoms, Texts
@@ -52,7 +52,7 @@ MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *A
 _AVERAGED_FOR_HUMANS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
-def _image_curves(counts: Stack) -> dict[str, F8]:
+def _image_curves(counts: Stack) -> dict[str, Floats]:
     """Return measures that are averaged over images: name -> values of N images, (N, T).
 
     counts: name -> the counts of N images at T thresholds, (N, T); but "n_pixels" is (N,).
@@ -74,8 +74,13 @@ def _image_curves(counts: Stack) -> dict[str, F8]:
 
 
 def _mean_scores(
-    weights: Weights, thresholds: F8, values: F8, *, highest: bool, deciding: F8 | None = None
-) -> dict[str, F8]:
+    weights: Weights,
+    thresholds: Floats,
+    values: Floats,
+    *,
+    highest: bool,
+    deciding: Floats | None = None,
+) -> dict[str, Floats]:
     """Average a measure over images at the best common threshold, and at each image's best one.
 
     values, deciding (N, T): the measure to average, and the one that selects the thresholds
@@ -103,7 +108,7 @@ def _mean_scores(
     }
 
 
-def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
+def _f_scores(weights: Weights, thresholds: Floats, precision: Floats, recall: Floats) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
     Precision and recall are averaged over images before F is computed: at the best common threshold
@@ -127,7 +132,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     }
 
 
-def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
+def _covering_scores(counts: Stack, weights: Weights) -> dict[str, Floats]:
     """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
     Covering is `covered_gt`, summed over images, divided by the total area of the annotated

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bools, Ints
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map, same_shape
-from bsdsbench.kernels.arrays import I4
+from bsdsbench.kernels.arrays import Int32s
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.metrics.label_maps import as_label_map
 
@@ -26,8 +26,8 @@ _COVERED_BY_CANDIDATES = 0.99  # fraction of the image that candidates for objec
 class RegionMap(NamedTuple):
     """The N pixels of a label map, with regions renumbered from 0 in order of first occurrence."""
 
-    labels: I4  # (N,), the region of each pixel
-    area: I8  # (regions,), number of pixels of each region
+    labels: Int32s  # (N,), the region of each pixel
+    area: Ints  # (regions,), number of pixels of each region
     zero_region: int  # new number of the region with label 0, or -1 if the map has no label 0
 
 
@@ -74,11 +74,11 @@ class Annotators:
     """
 
     shape: tuple[int, ...]  # (rows, columns) of the image, which has N pixels
-    labels: I4  # (A, N), the region of each pixel, numbered from 0 for each annotator
-    col_start: I8  # (A + 1,): annotator k has the columns col_start[k] .. col_start[k + 1] - 1
-    col_area: I8  # (G,), number of pixels of each annotated region
-    ann_of_col: I4  # (G,), index of the annotator of each column
-    candidate: Bool  # (G,), True for candidates for objects and parts (`select_candidates`)
+    labels: Int32s  # (A, N), the region of each pixel, numbered from 0 for each annotator
+    col_start: Ints  # (A + 1,): annotator k has the columns col_start[k] .. col_start[k + 1] - 1
+    col_area: Ints  # (G,), number of pixels of each annotated region
+    ann_of_col: Int32s  # (G,), index of the annotator of each column
+    candidate: Bools  # (G,), True for candidates for objects and parts (`select_candidates`)
     zero_cols: tuple[int, ...]  # (A,), the column of each annotator's label 0; -1 if there is none
 
     @classmethod
@@ -131,7 +131,9 @@ class OverlapTable:
     zero_row: int = -1  # of the segmentation's label 0; -1 if there is none, as in hierarchies
 
     @classmethod
-    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero_row: int = -1) -> OverlapTable:
+    def of(
+        cls, labels: Int32s, n_regions: int, gts: Annotators, zero_row: int = -1
+    ) -> OverlapTable:
         """Tabulate the overlaps of a segmentation's regions with those of all annotators.
 
         labels (N,): the region 0 .. n_regions - 1 of each pixel, which is its row of the table.
@@ -150,7 +152,7 @@ class OverlapTable:
         regions = number_regions(array)
         return cls.of(regions.labels, regions.area.size, gts, regions.zero_region)
 
-    def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
+    def merge_rows(self, new_row: Int32s, n_rows: int) -> OverlapTable:
         """Return a new table with `n_rows` rows, in which regions of the segmentation are merged.
 
         new_row (rows,): for each row of this table, the row of the new table it is added to.
@@ -166,10 +168,10 @@ class OverlapTable:
         return self.gts.labels.shape[1]
 
     @cached_property
-    def row_area(self) -> I8:
+    def row_area(self) -> Ints:
         """The area in pixels of each region of the segmentation, int64 (rows,)."""
         indptr, _, counts = self.cells
-        sums: I8 = np.add.reduceat(counts, indptr[:-1])  # no row is empty
+        sums: Ints = np.add.reduceat(counts, indptr[:-1])  # no row is empty
         return sums // self.gts.labels.shape[0]  # a row counts each pixel once per annotator
 
     @cached_property
@@ -185,7 +187,7 @@ class OverlapTable:
         return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
 
 
-def select_candidates(area: Map) -> Bool:
+def select_candidates(area: Map) -> Bools:
     """Select candidate regions for objects and parts: True for each candidate, bool (regions,).
 
     A candidate is a region that may earn credit in this measure of a segmentation. Regions are
