@@ -355,7 +355,8 @@ def is_suppressed(soft: Floats) -> bool:
     """Return True if a soft map has gone through NMS, which leaves zeros beside its strong pixels.
 
     That is, if most of the strongest quarter of the positive pixels have three zeros or more among
-    their eight neighbours. After NMS, 0.57 to 1 of them have, in raw maps none, however narrow.
+    their eight neighbours. After NMS, 0.57 to 1 of them have, in raw maps none, however narrow, if
+    those below a tenth of the maximum are left out, as a noise of 0 and 1 of 255 has zeros too.
     Binary lines of two pixels have them too, but are broad edges, which NMS may thin.
     """
     values = soft[soft > 0]
@@ -364,7 +365,8 @@ def is_suppressed(soft: Floats) -> bool:
     zeros = np.pad(soft == 0, 1).astype(np.int8)
     rows = zeros[:-2] + zeros[1:-1] + zeros[2:]
     n_zeros = rows[:, :-2] + rows[:, 1:-1] + rows[:, 2:]  # in the 3 x 3 pixels around each
-    has_zeros = np.mean(n_zeros[soft >= np.quantile(values, 0.75)] >= 3) > 0.5
+    least_strength = max(np.quantile(values, 0.75), values.max() / 10)
+    has_zeros = np.mean(n_zeros[soft >= least_strength] >= 3) > 0.5
     return bool(has_zeros) and thickness(soft) <= BROAD_EDGES
 
 

@@ -516,10 +516,12 @@ def evidence_of(
             is_scaled = has_thresholds or "normalise" in metric.used(metric.options_of(protocol))
             may_be_faint = may_be_faint and (is_scaled or soft.max(initial=0) != 1)
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-                strongest = float(soft.max(initial=0))
-                values |= Values.FAINT
-                if strongest in (1, 255):  # 255 in 16 bits; 255 of 8 bits would not be faint
-                    values |= Values.NARROW
+                # Where nothing is annotated, a good map is faint
+                if _shows_something(gt, ()):
+                    strongest = float(soft.max(initial=0))
+                    values |= Values.FAINT
+                    if strongest in (1, 255):  # 255 in 16 bits; 255 of 8 bits would not be faint
+                        values |= Values.NARROW
             else:
                 values |= Values.STRONG
                 has_scale = has_thresholds and not protocol.normalise and soft.dtype == np.uint8

@@ -18,7 +18,7 @@ from bsdsbench.diagnosis.doctor import doctor
 from bsdsbench.diagnosis.measured_maps import JPEG_RATIO, _jpeg_ratio
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
-from tests.helpers.runs import changed, refused
+from tests.helpers.runs import changed, refused, write_maps
 
 ALL = sample_ground_truth()
 RAW = "structure-tensor-raw"
@@ -189,6 +189,34 @@ def test_off_by_some_pixels(pred, shift, six):
     assert np.abs(np.array(measured, float) - shift).max() <= 0.75
     before, after = map(float, re.findall(r"from ([0-9.]+) to ([0-9.]+)$", found.message)[0])
     assert after - before >= GAIN
+
+
+@pytest.mark.parametrize("names", [["stones2"], ["lake1", "stones1"]])
+@pytest.mark.parametrize("method", DETECTORS)
+def test_a_few_sound_maps_are_not_shifted_however_their_lines_happen_to_lie(
+    method, names, tmp_path
+):
+    (tmp_path / "split.txt").write_text("\n".join(names))
+    assert doctor(sample_results(method), ALL, split_file=tmp_path / "split.txt") == []
+
+
+def test_images_without_an_edge_and_a_few_sparse_maps_are_sound(tmp_path):
+    """Cracks: in two images is none, a third map has weak specks, and a fourth was a JPEG."""
+    rng, maps, truth = np.random.default_rng(0), {}, {}
+    for k in range(12):
+        crack = np.zeros((96, 128), np.bool_)
+        crack[48 + np.cumsum(rng.integers(-1, 2, 128)), np.arange(128)] = True
+        soft = gaussian_filter(crack * 600.0, 1.5) + 2 * rng.random(crack.shape)
+        maps[f"c{k}"], truth[f"c{k}"] = soft.clip(0, 255).astype("u1"), 255 * crack.astype("u1")
+    truth["c0"] *= 0
+    truth["c1"] *= 0
+    maps["c0"] *= 0
+    maps["c1"] = (rng.random((96, 128)) > 0.99).astype("u1")
+    maps["c2"] = 9 * maps["c1"]
+    jpeg = iio.imwrite("<bytes>", maps["c3"], extension=".jpg", quality=90)
+    pred, gt = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", truth)
+    iio.imwrite(pred / "c3.png", iio.imread(jpeg))
+    assert doctor(pred, gt, BSDS.replace(nms=True, empty_gt="count"), looked_at=100) == []
 
 
 def resized(soft, shape):

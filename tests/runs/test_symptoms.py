@@ -12,6 +12,7 @@ from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import engine, sanity
 from bsdsbench.runs.fit import Look, _block_means, thumbnail
+from tests.helpers.runs import counted, write_maps
 
 WHITES = {"u1": 255, "u2": 65535}
 ONE = {"workers": 1, "executor": "thread", "metrics": "ccq"}
@@ -399,3 +400,28 @@ def test_label_maps_that_are_read_as_boundary_strengths_are_named():
         bb.evaluate_items(labels, workers=1)
     with pytest.warns(InputWarning, match="have broad edges"):
         bb.evaluate_items(votes, workers=1)
+
+
+@pytest.mark.parametrize(("dtype", "weak"), [("u1", 1), ("u2", 255)])
+def test_a_faint_map_is_right_where_nothing_is_annotated(dtype, weak, tmp_path):
+    maps, truth = {}, {}
+    for k, mask in masks(6):
+        is_empty = k in "01"
+        maps[k] = mask * np.array(weak if is_empty else WHITES[dtype], dtype)
+        truth[k] = mask & (not is_empty)
+    pred, gt = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", truth)
+    counted(pred, gt, metrics="ccq")
+    counted(pred, gt, bb.Protocol.preset("bsds500").replace(empty_gt="count", gt_thin=True))
+    with pytest.warns(InputWarning, match="2 of 6 maps have no value above"):
+        counted(pred, write_maps(gt, dict(masks(6))), metrics="ccq")
+
+
+def test_a_weak_noise_beside_broad_edges_is_not_what_nms_leaves():
+    lines = [bb.seg2bdry(mask.astype(np.uint8)) for _, mask in masks()]
+    rng = np.random.default_rng(0)
+    noise = [rng.integers(0, 2, drawn.shape) for drawn in lines]  # 0 and 1 of 255
+    broad = [gaussian_filter(drawn * 900.0, 1.5).clip(0, 255) for drawn in lines]
+    maps = [np.maximum(*both).astype("u1") for both in zip(broad, noise, strict=True)]
+    assert said_of(maps, lines, "boundary", nms=True) == []
+    thin = [200 * drawn.astype("u1") for drawn in lines]
+    assert "thin edges, which NMS breaks up" in said_of(thin, lines, "boundary", nms=True)[0]
