@@ -97,7 +97,8 @@ def refuse_maps_in(folder: StrPath) -> None:
     probably another input, and the user forgot to give an output folder.
     """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
-        raise DataError(f"{show(folder)}: holds maps, but the last folder is for the result")
+        has = "holds maps, expected a new folder, as the last one is for the result"
+        raise DataError(f"{show(folder)}: {has}")
 
 
 def _refuse_raw_maps(replaced: Sequence[Path]) -> None:
