@@ -20,7 +20,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import Bools as Bools
 from bsdsbench.kernels.arrays import Floats as Floats
 from bsdsbench.kernels.arrays import Ints as Ints
-from bsdsbench.text import clip, did_you_mean, is_path, visible
+from bsdsbench.text import did_you_mean, escape_unprintable, is_path, shorten
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
@@ -31,7 +31,7 @@ def _refuse_masked_array(value: object, what: str) -> None:
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
 
-def given_array(value: object, what: str) -> NDArray[Any]:
+def check_array(value: object, what: str) -> NDArray[Any]:
     """Convert an array, a nested sequence, a tensor or a list of these to a NumPy array of numbers.
 
     Half-precision tensors become float32, and the byte order becomes native. The data are copied
@@ -48,7 +48,7 @@ def given_array(value: object, what: str) -> NDArray[Any]:
                 tensor = tensor.float()
             convertible = tensor.numpy()
         elif isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
-            convertible = [given_array(tensor, what) for tensor in value]
+            convertible = [check_array(tensor, what) for tensor in value]
         array = np.asarray(convertible)
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
@@ -72,7 +72,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     _refuse_masked_array(value, what)
     convertible: Any = value
     if hasattr(convertible, "detach"):  # a torch tensor
-        convertible = given_array(value, what)
+        convertible = check_array(value, what)
     try:
         return np.asarray(convertible, dtype)
     except (TypeError, ValueError, OverflowError):
@@ -80,7 +80,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
 
 
-def given_list(value: object, what: str, expected: str) -> list[Any]:
+def check_list(value: object, what: str, expected: str) -> list[Any]:
     """Convert an iterable to a list.
 
     Raises DataError if the value is text, bytes, a mapping or a masked array, or is not iterable.
@@ -94,7 +94,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
     raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
 
 
-def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
+def check_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
     """Check that a value is a number from `low` to `high`, inclusive, and return it as a float.
 
     If `whole` is True, the value must be an integer and is returned as an int. Raises DataError for
@@ -120,7 +120,7 @@ def given_level(value: Any) -> float:
     return float(value)
 
 
-def given_path(value: object, what: str) -> Path:
+def check_path(value: object, what: str) -> Path:
     """Convert text or a path object to a Path.
 
     Raises DataError for any other value, and for a path that is empty, bytes or has a NUL.
@@ -131,7 +131,7 @@ def given_path(value: object, what: str) -> Path:
     return Path(path)
 
 
-def given_word(value: object, what: str, words: Collection[str]) -> str:
+def check_word(value: object, what: str, words: Collection[str]) -> str:
     """Return `value` if it is one of the allowed `words`; otherwise raise DataError."""
     if not isinstance(value, str) or value not in words:
         hint = did_you_mean(value, words) if isinstance(value, str) else ""
@@ -150,7 +150,7 @@ def kind_of_value(value: object) -> str:
         return f"an array of {value.dtype} and shape {value.shape}"
     literals = value if isinstance(value, tuple) else (value,)
     if all(literal is None or isinstance(literal, int | float | str) for literal in literals):
-        return clip(visible(repr(value)), 60 if isinstance(value, str) else 40)
+        return shorten(escape_unprintable(repr(value)), 60 if isinstance(value, str) else 40)
     return f"of type {type(value).__name__}"
 
 

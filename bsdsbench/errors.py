@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
-from bsdsbench.text import clip, visible
+from bsdsbench.text import escape_unprintable, shorten
 
 
 def _hashable(value: object) -> object:
@@ -79,7 +79,7 @@ class Problem:
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
-        return clip(visible(text, keep_spaces=False))
+        return shorten(escape_unprintable(text, keep_spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
         """Return the suggested fixes on one line, separated by semicolons.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import (
     Bools,
     Floats,
-    given_array,
-    given_list,
-    given_path,
+    check_array,
+    check_list,
+    check_path,
     kind_of_value,
     suggest_one_map,
 )
@@ -78,7 +78,7 @@ class ImageParts:
         owner = type(self).__name__
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
-        path = None if path is None else given_path(path, f"{owner}.path")
+        path = None if path is None else check_path(path, f"{owner}.path")
         parts: dict[str, Any] = {}
         for name, value in given.items():
             label = f"{owner}.{name}"  # such as "GroundTruth.mask", for errors
@@ -90,7 +90,7 @@ class ImageParts:
                 parts[name] = value
             elif name in self.tuple_parts:  # such as one map for each annotator
                 maps = []
-                for k, array in enumerate(given_list(value, label, "a list"), 1):
+                for k, array in enumerate(check_list(value, label, "a list"), 1):
                     # Errors about its values name the annotator
                     maps.append(_check_part(name, array, label, map_label=f"ground truth {k}"))
                 parts[name] = tuple(maps)
@@ -176,7 +176,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     `label` names the array in error messages, and `map_label` in those about non-binary values.
     Raises DataError for a wrong type, shape or value.
     """
-    array = given_array(value, label)  # converts lists and tensors
+    array = check_array(value, label)  # converts lists and tensors
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:
@@ -446,7 +446,7 @@ def narrowest_dtype(array: Map) -> str:
 
 def one_map(values: object, what: str) -> Map:
     """Convert user input to an (H, W) array; raise ShapeError if it does not have two axes."""
-    array = given_array(values, what)
+    array = check_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
         raise ShapeError(fault, fix=suggest_one_map(array.shape))
@@ -517,7 +517,7 @@ def without_void(maps: Map, valid: Bools | None) -> Map:
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
-def unit(soft: Map) -> Floats:
+def to_unit_range(soft: Map) -> Floats:
     """Convert a soft map to float64 in [0, 1]: uint8 is divided by 255, and uint16 by 65535."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale

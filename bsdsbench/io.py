@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bsdsbench.errors import DataError, FileFormatError, RunLockedError
-from bsdsbench.text import clip, is_text, show
+from bsdsbench.text import is_text, shorten, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault in a file's content. The message lacks the file name, which `errors_naming` adds."""
+    """A fault in a file's content. `file_errors` adds the file's name to the message."""
 
 
 @contextmanager
-def errors_naming(path: PathLike, what: str) -> Iterator[None]:
+def file_errors(path: PathLike, what: str) -> Iterator[None]:
     """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
     `what` is the expected content, such as "a MATLAB file". The file name is added to each problem
@@ -118,7 +118,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
     Raises FileFormatError, which names the expected content (`what`), for any other file.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
-    with errors_naming(path, what):
+    with file_errors(path, what):
         content = parse_json(data)
         if not isinstance(content, dict):
             raise FaultError(f"is JSON but no object, expected {what}")
@@ -136,7 +136,7 @@ def parse_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), parse_float=_finite, parse_constant=_finite)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
+        raise FaultError(f"not JSON: {shorten(str(error), 200)}") from None
 
 
 def as_json(content: object) -> str:
@@ -161,7 +161,7 @@ def _finite(digits: str) -> float:
     """Convert a JSON number to a float, or raise FaultError if it is NaN or infinite."""
     value = float(digits)
     if not math.isfinite(value):
-        raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
+        raise FaultError(f"has the number {shorten(digits, 40)}, expected a finite one")
     return value
 
 
@@ -177,7 +177,7 @@ def parse_toml(data: bytes) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         without_zero = re.search(rb"[=\[,]\s*[-+]?\.\d", data)
         fix = "numbers begin with a digit: 0.5, not .5" if without_zero else ()
-        raise FaultError(f"not TOML: {clip(str(error), 200)}", fix=fix) from None
+        raise FaultError(f"not TOML: {shorten(str(error), 200)}", fix=fix) from None
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
@@ -187,7 +187,7 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
-        size = clip(" x ".join(map(str, shape)), 100)
+        size = shorten(" x ".join(map(str, shape)), 100)
         most = f"{MAX_PIXELS} and {MAX_DECODED_BYTES} bytes"
         raise FaultError(f"claims {size} values of {itemsize} bytes, expected at most {most}")
 
@@ -204,7 +204,7 @@ class DecodedBytes:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 
-def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
+def json_field(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
     `kind` is str, int, float, dict or list. If it is float, an int is converted; a bool is never
@@ -215,15 +215,15 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     has_type = isinstance(value, (int, float) if kind is float else kind)
     is_broken_text = isinstance(value, str) and not is_text(value)  # cannot be encoded
     if not has_type or isinstance(value, bool) or is_broken_text:
-        description = clip(repr(value), 60) if name in fields else "not there"
-        raise FaultError(f"{clip(name, 80)} is {description}, expected {_KIND_NAMES[kind]}")
+        description = shorten(repr(value), 60) if name in fields else "not there"
+        raise FaultError(f"{shorten(name, 80)} is {description}, expected {_KIND_NAMES[kind]}")
     return kind(value)  # type: ignore[call-arg]
 
 
-def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, each value of which is checked as by `entry`."""
-    table = entry(fields, name, dict)
-    return {key: entry(table, key, kind) for key in table}
+def json_fields(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
+    """Return the JSON object in the field `name`, after checking the type of each of its values."""
+    table = json_field(fields, name, dict)
+    return {key: json_field(table, key, kind) for key in table}
 
 
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:

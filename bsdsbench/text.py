@@ -13,13 +13,13 @@ LINE = 600  # the largest number of characters of a message
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 
-def visible(text: str, keep_spaces: bool = True) -> str:
+def escape_unprintable(text: str, keep_spaces: bool = True) -> str:
     r"""Replace unprintable characters with their Python escapes.
 
     These include line breaks, zero-width characters and bidirectional controls. If `keep_spaces` is
     False, Unicode spaces are replaced too; the ASCII space never is.
 
-    >>> visible("a\x1b[31mb\u202ec\n")
+    >>> escape_unprintable("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
     if text.isprintable():
@@ -37,10 +37,10 @@ def visible(text: str, keep_spaces: bool = True) -> str:
 def show(name: object) -> str:
     """Convert a name or a path to one line of printable text, with Python escapes if needed."""
     text = str(name)
-    return text if text.isprintable() else visible(text)
+    return text if text.isprintable() else escape_unprintable(text)
 
 
-def clip(text: str, limit: int = LINE) -> str:
+def shorten(text: str, limit: int = LINE) -> str:
     """Shorten a text to at most `limit` characters, with " ... " in place of its middle part."""
     if len(text) <= limit:
         return text
@@ -48,12 +48,12 @@ def clip(text: str, limit: int = LINE) -> str:
     return f"{text[: limit - end - 5]} ... {text[-end:]}"
 
 
-def listed(names: Sequence[str], limit: int = 10) -> str:
+def join_names(names: Sequence[str], limit: int = 10) -> str:
     """Join names with commas, with " and N more" in place of those after the first `limit`.
 
     Names are made printable, and long names are shortened.
     """
-    text = ", ".join(clip(show(name), 80) for name in names[:limit])
+    text = ", ".join(shorten(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
@@ -71,7 +71,7 @@ def grouped(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
     return groups
 
 
-def counted(n: int, noun: str) -> str:
+def quantity(n: int, noun: str) -> str:
     """Return a number with its noun, plural unless the number is 1: "1 image", "2 images"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 

@@ -6,7 +6,7 @@ from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import parse_json, parse_toml, read_json
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.text import LINE, clip
+from bsdsbench.text import LINE, shorten
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_protocol_file_of_any_kind_is_one_short_line(tmp_path, text):
 
 
 def test_long_lines_keep_their_beginning_and_their_end():
-    assert clip("short") == "short"
+    assert shorten("short") == "short"
     line = str(DataError("begin" + "x" * 10_000 + "end"))
     assert len(line) == LINE
     assert line.startswith("begin")

@@ -19,7 +19,7 @@ import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.flags import as_flag
-from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, say
+from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, log
 from bsdsbench.errors import (
     MANY_FILES,
     DataError,
@@ -29,7 +29,7 @@ from bsdsbench.errors import (
     locate_bug,
     merge_similar_problems,
 )
-from bsdsbench.text import clip, show, visible
+from bsdsbench.text import escape_unprintable, shorten, show
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "main"]
 
@@ -72,14 +72,14 @@ def main() -> None:
         context_of_error = getattr(error, "ctx", None)  # knows the command; some errors have none
         one_line = " ".join(error.format_message().split())
         hint = f" ({context_of_error.command_path} --help)" if context_of_error else ""
-        say(clip(visible(one_line), 500) + hint)
+        log(shorten(escape_unprintable(one_line), 500) + hint)
     except DataError as error:  # a wrong input
         _print_problems(error.problems, write_setting)
     except (KeyboardInterrupt, click.Abort) as error:
         advice = next(iter(error.args), "")  # a run adds which files are kept, and how to resume
         if isinstance(advice, Problem):
             advice = advice.line(write_setting)
-        say(f"interrupted; {advice}" if advice else "interrupted")
+        log(f"interrupted; {advice}" if advice else "interrupted")
         status = 130
     except BrokenPipeError:  # the program that reads our output has ended, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -88,11 +88,15 @@ def main() -> None:
         reason = error.strerror or str(error)
         place = os.fsdecode(error.filename) if error.filename else "standard output"
         if isinstance(error, FileNotFoundError) and not error.filename:  # raised by os.getcwd
-            say("the current folder was deleted, expected one that exists")
+            log("the current folder was deleted, expected one that exists")
         else:
-            say(visible(f"{place}: cannot be written ({reason}), expected a writable path"))
+            log(
+                escape_unprintable(
+                    f"{place}: cannot be written ({reason}), expected a writable path"
+                )
+            )
     except MemoryError:
-        say("not enough memory (fewer --workers need less); finished images in OUT are kept")
+        log("not enough memory (fewer --workers need less); finished images in OUT are kept")
     except Exception as error:
         _report_bug(error)
     gc.freeze()  # spares a last garbage collection of all imported modules, 0.15 s
@@ -137,13 +141,13 @@ def _print_problems(problems: Sequence[Problem], write_setting: Callable[[Settin
     """
     shown = merge_similar_problems(problems)
     for problem in shown:
-        say(problem.line(write_setting))
+        log(problem.line(write_setting))
     if any(len(problem.names) > MANY_FILES for problem in shown):
         lines = list[str]()  # of all problems, each followed by the files or images it is about
         for problem in problems:
             lines += [problem.line(write_setting), *(f"    {show(n)}" for n in problem.names)]
         with suppress(OSError):  # there may be no folder for temporary files
-            say(f"all are listed in {_write_temporary(lines)}")
+            log(f"all are listed in {_write_temporary(lines)}")
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
@@ -164,7 +168,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
         if isinstance(message, InputWarning):  # of this package
             line = message.problem.line(write_setting)
             if line not in printed:
-                say(f"warning: {line}")
+                log(f"warning: {line}")
             printed.add(line)
         else:
             default_show(message, category, *place, **target)
@@ -195,9 +199,9 @@ def _report_bug(error: Exception) -> None:
 
     from bsdsbench.metrics import registry
 
-    summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
+    summary = shorten(escape_unprintable(f"{type(error).__name__}: {error}"), 200)
     # Such as "davis, in metric.py, line 12"; "" if no other package was running
     place = locate_bug(error, registry.other_packages())
     path = _write_temporary(["".join(traceback.format_exception(error))])
     culprit = place or f"bsdsbench {__version__}: please report it to the project"
-    say(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {path})")
+    log(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {path})")

@@ -12,7 +12,7 @@ import attrs
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import command, option_values, print_json, progress, refuse_given, say
+from bsdsbench.cli.shared import command, log, option_values, print_json, progress, refuse_given
 from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def check_command(args: _CheckArguments) -> int:
         # Name of the run -> its number of images, and those left out
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
         for note in left_out_notes(left_out):
-            say(note.text)
+            log(note.text)
         if not is_quiet:
             print(args.baseline)
         return 0
@@ -114,7 +114,7 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
     if checked.reading and not quiet:
         print(checked.reading)  # how the values in the files of the run were interpreted
     for line in checked.notes:
-        say(line)
+        log(line)
 
 
 def _parse_tolerances(texts: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
@@ -165,8 +165,8 @@ def _get_set(args: _GetArguments) -> int:
         print(public_set.title, f"licence: {public_set.licence}", sep="\n")
         print(public_set.how, public_set.home)
         return 2
-    say(public_set.title)
-    say(f"licence: {public_set.licence} ({public_set.home})")
+    log(public_set.title)
+    log(f"licence: {public_set.licence} ({public_set.home})")
     with progress("data get", "MB") as report:
 
         def report_megabytes(done: int, total: int, item: str) -> None:
@@ -199,7 +199,7 @@ def _check_set(args: _CheckSetArguments) -> int:
     from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.text import listed, show
+    from bsdsbench.text import join_names, show
 
     if args.folder is None:
         refuse_given(("protocol", "split_file", "output_format"), "no PATH")
@@ -208,7 +208,7 @@ def _check_set(args: _CheckSetArguments) -> int:
         for set_folder in cached:
             print(f"{set_folder.name:10} {set_folder}")
         if not cached:
-            say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
+            log("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
         return 0 if cached else 1
     with progress("data check") as report:  # image id -> hash of its annotations
         fingerprints = folder_fingerprints(
@@ -222,7 +222,7 @@ def _check_set(args: _CheckSetArguments) -> int:
         print(f"{show(args.folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
         for kind, ids in differences.items():
             if ids:
-                print(f"{kind} {listed(ids)} ({len(ids)} in all)")
+                print(f"{kind} {join_names(ids)} ({len(ids)} in all)")
     return 0 if identity.whole else 1
 
 

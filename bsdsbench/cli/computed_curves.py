@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import attrs
 import click
 
-from bsdsbench.cli.shared import option_values, say
+from bsdsbench.cli.shared import log, option_values
 from bsdsbench.curves import delong, det, pr, roc, threshold_curve
 from bsdsbench.curves.areas import AreaRow, area_table, point_areas
 from bsdsbench.curves.points import (
@@ -119,7 +119,7 @@ def _curves_of_files(args: CurvesArguments) -> list[NamedCurve]:
             except DataError as error:  # an error about arrays: one problem, without a file
                 raise DataError(attrs.evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
-            say(f"{file}: {line}")
+            log(f"{file}: {line}")
     return curves
 
 
@@ -440,7 +440,7 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
             area_rows.append([name, _area_of_roc(labels_and_scores, reading)])
         pair_rows = _rows_of_pairs(samples, reading)
     except DataError as error:
-        say(f"no intervals of areas under ROC curves: {error}")
+        log(f"no intervals of areas under ROC curves: {error}")
         return []
     fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", format=".4f")]
     tables = [Table("roc_areas", "Areas under the ROC curves", fields, area_rows)]
@@ -482,5 +482,5 @@ def _rows_of_pairs(samples: dict[str, LabelsAndScores], reading: LabelReading) -
             rows.append([name_a, name_b, difference, test.p])
         else:
             reason = "other ids" if have_other_ids else "other labels, or in another order"
-            say(f"{name_a}, {name_b}: {reason}, so their areas are not compared")
+            log(f"{name_a}, {name_b}: {reason}, so their areas are not compared")
     return rows

@@ -13,10 +13,10 @@ from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     command,
     is_given,
+    log,
     option_values,
     print_json,
     refuse_given,
-    say,
     show_tables,
 )
 
@@ -209,7 +209,7 @@ def curves_command(args: CurvesArguments) -> None:
             write_points(Path(target), curves[0], args)  # the only curve; others were refused
         else:
             draw_figure(target, curves, args)
-        say(f"wrote {target}", progress=True)
+        log(f"wrote {target}", progress=True)
     tables = curve_tables(curves, args)
     # Of --convention sklearn, for example, ["--ties merge", "--include-inf" ...]; of none []
     convention = _convention_flags(args)
@@ -225,7 +225,7 @@ def curves_command(args: CurvesArguments) -> None:
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"
         if args.output_format == "csv":
-            say(line)  # to standard error, because standard output is a CSV table
+            log(line)  # to standard error, because standard output is a CSV table
         else:
             print(f"\n{line}")
 

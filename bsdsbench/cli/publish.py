@@ -11,11 +11,11 @@ import click
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
     command,
+    log,
     option_values,
     progress,
     refuse_given,
     require_runs_or_methods,
-    say,
     show_tables,
 )
 from bsdsbench.errors import DataError
@@ -142,7 +142,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
         tables += summary_tables(runs, Summary(args.summary), columns)
     if args.tables.output_format == "csv":  # it has no notes
         for line in difference_notes(runs):
-            say(line)
+            log(line)
     left_out = {run.name: run.left_out for run in runs}
     show_tables(tables, args.tables.out, args.tables.output_format, left_out)
 
@@ -161,7 +161,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
     with progress("report") as report:
         notes = write_report(runs, out, progress=report, **options)
     for note in notes:
-        say(note)
+        log(note)
     print(out)
 
 
@@ -233,13 +233,13 @@ def view_command(args: _ViewArguments) -> None:
         raise DataError(f"port {args.port}: {error.strerror}") from None
     with server:
         for note in server.notes:
-            say(note)
+            log(note)
         print(server.address, flush=True)
-        say("Ctrl-C ends it")
+        log("Ctrl-C ends it")
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            say("ended")
+            log("ended")
 
 
 class _ShareArguments(opt.Options):
@@ -275,4 +275,4 @@ def share_command(args: _ShareArguments) -> None:
     print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
     if not args.licence:
-        say("no --licence, such as CC-BY-4.0, is given: nobody may use the counts without one")
+        log("no --licence, such as CC-BY-4.0, is given: nobody may use the counts without one")

@@ -19,6 +19,7 @@ from bsdsbench.cli.shared import (
     RunInputs,
     command,
     compile_first,
+    log,
     option_values,
     print_json,
     print_run,
@@ -27,7 +28,6 @@ from bsdsbench.cli.shared import (
     refuse_given,
     report_left_out,
     resolve_inputs,
-    say,
     show_tables,
 )
 from bsdsbench.text import show
@@ -166,7 +166,7 @@ def evaluate_command(args: _EvaluateArguments) -> int:
         run = _evaluate(args)
         begin_plots()  # the child reads the run that `_evaluate` has saved
         if run.kept:  # the number of images whose counts an earlier call left in OUT
-            say(
+            log(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
                 f"{args.out} were kept (--fresh counts them again)"
             )
@@ -437,7 +437,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
     if run.kept:  # the number of maps that an earlier call wrote
         # Each map has a time, as those of kept maps were stored. There are none if no detector ran
         n_maps = len(run.milliseconds) or run.kept
-        say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
+        log(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
 class _MergeArguments(opt.Options):

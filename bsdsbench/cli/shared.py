@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.metrics import registry
-from bsdsbench.text import counted, did_you_mean, listed
+from bsdsbench.text import did_you_mean, join_names, quantity
 
 if TYPE_CHECKING:
     from bsdsbench.cli.options import EvaluationOptions, ProtocolOptions
@@ -280,7 +280,7 @@ def protocol_from(
         changed = {*changes, *options_by_metric} - {"name", "version", "options"}
         unused = changed & registry.unused_settings(metrics, protocol)
         if unused:
-            warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
+            warn(InputWarning(f"{join_names(sorted(unused))}: not used by {join_names(metrics)}"))
     return registry.complete_options(protocol)  # with the defaults of metric options
 
 
@@ -408,7 +408,7 @@ def compile_first(
     if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once
 
-        say("first run: compiling the kernels, a few seconds", progress=True)
+        log("first run: compiling the kernels, a few seconds", progress=True)
         compile_once()
 
 
@@ -417,7 +417,7 @@ PLAIN_SECONDS = 5.0
 BRIEF = 2.0  # the last line of finished work is left out if less than this has passed since another
 
 
-def say(line: str, progress: bool = False) -> None:
+def log(line: str, progress: bool = False) -> None:
     """Print a line to standard error. A line with `progress` is not printed if --quiet is given."""
     if not (progress and click.get_current_context().params.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
@@ -514,9 +514,9 @@ def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
-        say(f"{counted(len(empty), 'image')} {reason}: {listed(empty, 3)}")
+        log(f"{quantity(len(empty), 'image')} {reason}: {join_names(empty, 3)}")
     for image_id, reason in failed.items():
-        say(f"left out {image_id!r}: {reason}")
+        log(f"left out {image_id!r}: {reason}")
     return 2 if failed else 0
 
 
@@ -538,7 +538,7 @@ def show_tables(
     if output_format == "csv" and left_out is not None:
         tables = with_left_out(tables, left_out)
     if out is not None:
-        say(f"wrote {', '.join(map(str, write_tables(tables, out, output_format)))}")
+        log(f"wrote {', '.join(map(str, write_tables(tables, out, output_format)))}")
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:

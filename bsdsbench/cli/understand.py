@@ -17,6 +17,7 @@ from bsdsbench.cli.flags import as_flag
 from bsdsbench.cli.shared import (
     PROTOCOL_OPTIONS,
     command,
+    log,
     option_values,
     print_json,
     progress,
@@ -24,7 +25,6 @@ from bsdsbench.cli.shared import (
     refuse_given,
     require_runs_or_methods,
     resolve_inputs,
-    say,
     show_tables,
 )
 from bsdsbench.errors import DataError
@@ -146,9 +146,9 @@ def compare_command(args: _CompareArguments) -> None:
     # A table on the terminal ends with the notes. Otherwise, they go to standard error
     if output_format != "table" or out:
         for note in left_out_notes_of(comparison):
-            say(note.text)
+            log(note.text)
         for line in comparison.notes:
-            say(line)
+            log(line)
 
 
 def _compare(
@@ -216,7 +216,7 @@ def errors_command(args: _ErrorsArguments) -> None:
     if not counted_runs:
         raise DataError.collect(failures)  # one error that lists all; the exit status is 2
     for failure in failures:  # of some runs; the others are shown, and the exit status is 0
-        say(str(failure))
+        log(str(failure))
     # A dict for each run: the share of each class, with its interval and dODS ("delta_ods")
     losses = [lost_scores(run, **option_values(args.bootstrap)) for run in counted_runs]
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
@@ -301,7 +301,7 @@ def worst_command(args: _WorstArguments) -> None:
     if args.figure:  # whose images are the first ones of a table with --rows rows
         ids = [str(row[0]) for row in tabulate(n=args.rows).rows]  # the first cell is the id
         worst_figure(runs, ids, Path(args.figure), args.look)
-        say(f"wrote {args.figure}", progress=True)
+        log(f"wrote {args.figure}", progress=True)
     show_tables([table], args.tables.out, args.tables.output_format)
 
 
@@ -519,7 +519,7 @@ def plot_command(args: _PlotArguments) -> None:
         plot_runs(args.runs, args.names, methods=methods, **options)
         for row in published_curves_of(args.published, args.labels):
             if row.curve:
-                say(f"{row.label}: {row.curve.describe()}")
+                log(f"{row.label}: {row.curve.describe()}")
     print(args.out)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import Floats, Ints, given_level, given_number
+from bsdsbench.arguments import Floats, Ints, check_number, given_level
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -191,8 +191,8 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     They do not say yet how many images or clusters are drawn; `Sampling.for_images_of` sets this.
     Raises DataError if a setting is out of range.
     """
-    n_samples = int(given_number(n_boot, "n_boot", 1, 10_000_000, whole=True))
-    first = int(given_number(seed, "seed", 0, math.inf, whole=True))
+    n_samples = int(check_number(n_boot, "n_boot", 1, 10_000_000, whole=True))
+    first = int(check_number(seed, "seed", 0, math.inf, whole=True))
     return Sampling(n_samples, first, given_level(level))
 
 

@@ -13,7 +13,7 @@ from bsdsbench.results.comparability import equal_counts_notes, pair_differences
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import missing_notes, reference_notes, summarize_reasons
 from bsdsbench.scores.curve import WITH_WHOLE_IMAGE
-from bsdsbench.text import counted, shared_names
+from bsdsbench.text import quantity, shared_names
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ def _restrict_to_shared_images(
             failed[image_id] = f"not in {', '.join(lacking)}"
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed=failed))
-    n_shared = counted(len(shared), "shared image")
+    n_shared = quantity(len(shared), "shared image")
     return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import Floats, Ints, given_word
+from bsdsbench.arguments import Floats, Ints, check_word
 from bsdsbench.comparison import bootstrap, significance
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun
 from bsdsbench.comparison.comparable import (
@@ -134,7 +134,7 @@ def compare(
     0.843
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)  # raises if one is out of range
-    given_word(test, "test", significance.TESTS)  # raises for another word
+    check_word(test, "test", significance.TESTS)  # raises for another word
     methods = as_methods(runs, names, groups, group_by)
     has_several_runs = any(method.n_runs > 1 for method in methods)
     if has_several_runs and test == "permutation":

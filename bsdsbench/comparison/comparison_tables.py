@@ -22,7 +22,7 @@ from bsdsbench.results.score_tables import (
     undefined_notes,
 )
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
-from bsdsbench.text import counted, grouped
+from bsdsbench.text import grouped, quantity
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison, ScoreDifference
@@ -58,7 +58,7 @@ def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[
     if compared.test == "permutation":
         unit = compared.cluster or "image"
         test = f"; p-values from exchanging the two results of each {unit}"
-    images = counted(compared.n_images, "image")
+    images = quantity(compared.n_images, "image")
     if compared.cluster:  # clusters, groups of the images, are drawn together
         images += f" in {compared.n_clusters} clusters ({compared.cluster})"
     of_runs_too = " of images and runs" if compared.has_several_runs else ""
@@ -94,7 +94,7 @@ def _means_table(compared: Comparison, spread: Spread) -> Table:
     fields = [METHOD, *map(score_field, shown)]
     notes: list[str | Note] = [spread.note, *_notes_on_scores(compared, ())]
     # The caption in LaTeX, such as "Scores on 200 images: mean ± standard deviation over runs"
-    sentence = f"Scores on {counted(compared.n_images, 'image')}: {spread.words}"
+    sentence = f"Scores on {quantity(compared.n_images, 'image')}: {spread.words}"
     return Table("methods", "Scores of methods", fields, rows, notes=notes, sentence=sentence)
 
 
@@ -159,7 +159,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         labels = [METHOD]
         only_metric = _title_of_only_metric(compared.shown)  # "" if several, or the default
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
-        samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
+        samples = f"{compared.n_boot:,} bootstrap samples of {quantity(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
     # The columns, by key. A score of all parts, such as the Dice of all classes, has one column
     fields: dict[str, Field] = {}
@@ -288,7 +288,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
                 "smaller differences are detected less often."
             )
     doubts = _doubtful_notes(compared, differences)
-    numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
+    numbers_note = f"{compared.percent} intervals and p, on {quantity(compared.n_images, 'image')}"
     return Table(
         key,
         title,
@@ -355,7 +355,7 @@ def _image_table(compared: Comparison) -> Table:
         rows,
         notes=[note, *_notes_on_scores(compared, ())],
         n_labels=3,
-        sentence=f"On how many of {counted(compared.n_images, 'image')} method A is better than B",
+        sentence=f"On how many of {quantity(compared.n_images, 'image')} method A is better than B",
     )
 
 

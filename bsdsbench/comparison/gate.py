@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
-from bsdsbench.arguments import given_list, given_number
+from bsdsbench.arguments import check_list, check_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, unequal_coverage
 from bsdsbench.comparison.compare import compare
@@ -30,9 +30,9 @@ from bsdsbench.io import (
     FaultError,
     PathLike,
     as_json,
-    entries,
-    entry,
-    errors_naming,
+    file_errors,
+    json_field,
+    json_fields,
     read_json,
     write_atomic,
 )
@@ -44,7 +44,7 @@ from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import arrays_of_run, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
-from bsdsbench.text import clip, listed, shared_names, show
+from bsdsbench.text import join_names, shared_names, shorten, show
 
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
@@ -130,25 +130,27 @@ class Baseline:
             raise FileFormatError(f"{source}: no such file, {expected}")
         stored = read_json(source, "a baseline")
         # Errors on the content of the file become a FileFormatError that starts with its path
-        with errors_naming(source, "a baseline"):
+        with file_errors(source, "a baseline"):
             if stored.get("schema") != _SCHEMA:
-                schema = clip(repr(stored.get("schema")), 60)
+                schema = shorten(repr(stored.get("schema")), 60)
                 fix = "remove it, and make a baseline from a run that is known to be good"
                 raise FaultError(f"schema {schema}, expected {_SCHEMA!r}: {fix}")
-            # `entry` returns a field after checking its type; `entries` also checks the values
-            tolerances: dict[str, Tolerance] = entry(stored, "tolerances", dict)
+            # `json_field` checks the type of a field, and `json_fields` the types of its values
+            tolerances: dict[str, Tolerance] = json_field(stored, "tolerances", dict)
             for score, tolerance in tolerances.items():  # a number, or a text such as "1%"
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
-                    entry(tolerances, score, float)  # raises unless it is a number
+                    json_field(tolerances, score, float)  # raises unless it is a number
             optional = {"gated": [], "left_out": {}, **stored}  # `save` leaves out empty ones
-            gated = [str(score) for score in entry(optional, "gated", list)]  # the scores to check
-            left_out = entries(optional, "left_out", str)  # image id -> reason
-            protocol = registry.read_protocol(entry(stored, "protocol", dict))
+            gated = [
+                str(score) for score in json_field(optional, "gated", list)
+            ]  # the scores to check
+            left_out = json_fields(optional, "left_out", str)  # image id -> reason
+            protocol = registry.read_protocol(json_field(stored, "protocol", dict))
             # An .npz file as base64 text
-            counts = base64.b64decode(entry(stored, "counts", str), validate=True)
+            counts = base64.b64decode(json_field(stored, "counts", str), validate=True)
             records = unpack_records(source, counts)
             run = Evaluation(protocol, _BASELINE_NAME, records, failed=left_out)
-            return cls(run, entries(stored, "scores", float), tolerances, gated)
+            return cls(run, json_fields(stored, "scores", float), tolerances, gated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,7 @@ def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
     If neither names any, they are all overall scores, and the scores of parts, such as classes,
     that tables show. Raises DataError if a wanted score is unknown.
     """
-    names = given_list(wanted, "scores", "a list of names")
+    names = check_list(wanted, "scores", "a list of names")
     named = list(_with_full_names(dict.fromkeys(names), stored.scores)) or list(stored.gated)
     if named:
         return named
@@ -375,7 +377,7 @@ def _check_pair(
         tests = {d.score: d for d in differences if not math.isnan(d.p)}
         # An equal error rate, for example, cannot be resampled
         if untested := [d.score for d in differences if math.isnan(d.p)]:
-            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
+            notes.append(f"no p-value, only the tolerance decides: {join_names(untested, 5)}")
         least = least_p(len(run.records), sampling.n_boot, len(tests))  # the smallest possible p
         does_p_decide = least < alpha  # otherwise every score would pass
         if tests and not does_p_decide:
@@ -412,7 +414,7 @@ def _check_pair(
     wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
     if unfailing := [score for score in wide if not score_names.lower_is_better(score)]:
         expected = "expected a smaller one, or a percentage such as 5%"
-        notes.append(f"tolerance: no drop exceeds that of {listed(unfailing, 5)}, {expected}")
+        notes.append(f"tolerance: no drop exceeds that of {join_names(unfailing, 5)}, {expected}")
     return _Checked(checks, notes)
 
 
@@ -469,9 +471,9 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
     name_in_errors = f"tolerance of {score} (0.01, or 5%)"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):  # the whole text is then refused below
-            percentage = given_number(float(tolerance[:-1]), name_in_errors, 0, math.inf)
+            percentage = check_number(float(tolerance[:-1]), name_in_errors, 0, math.inf)
             return percentage / 100 * abs(before)
-    return given_number(tolerance, name_in_errors, 0, math.inf)
+    return check_number(tolerance, name_in_errors, 0, math.inf)
 
 
 def _with_full_names(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from attrs import frozen
 
-from bsdsbench.arguments import given_list, kind_of_value
+from bsdsbench.arguments import check_list, kind_of_value
 from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.pictures import natural_sort_key
@@ -55,7 +55,7 @@ class Method:
         The label is the part of the folder's path that differs between the runs. For a run given as
         an Evaluation, its name takes the place of the path.
         """
-        given = given_list(runs, f"method {name}", "a list of runs or of their folders")
+        given = check_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
         names = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
@@ -194,7 +194,7 @@ def as_methods(
     does: reference runs get the rules of the others, and images are assigned to groups. `names` has
     a name for each run that is not given as a Method.
     """
-    given = given_list(runs, "runs", "a list of runs, of their folders or of methods")
+    given = check_list(runs, "runs", "a list of runs, of their folders or of methods")
     loaded = iter(as_runs([run for run in given if not isinstance(run, Method)], names))
     methods = []
     for run in given:

@@ -22,7 +22,7 @@ from bsdsbench.results.score_tables import METHOD, ExtraRow, image_numbers, tabl
 from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
-from bsdsbench.text import counted, shared_names
+from bsdsbench.text import quantity, shared_names
 
 
 def means_table(
@@ -95,11 +95,11 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled_scores = flat_scores(pooled)
     # Of the scores that all splits have, those that tables show
     shown = default_scores(runs[0], shared_names([*scores_of_splits, pooled_scores]))
-    means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
+    means: list[Cell] = [f"mean over {quantity(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
         means.append(values.cell(Spread.SD))  # printed as "0.780 ± 0.004 (5)"
-    n_images = counted(len(pooled.records), "image")
+    n_images = quantity(len(pooled.records), "image")
     pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     # Neither of the two rows is better than the other
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Floats, given_number, given_word
+from bsdsbench.arguments import Floats, check_number, check_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
 from bsdsbench.curves.samples import (
@@ -68,7 +68,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     >>> auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
     0.375
     """
-    given_word(rule, "rule", _RULES)
+    check_word(rule, "rule", _RULES)
     p, r = without_undefined_ends(precision, recall, "precision")
     p, r = check_columns("share", precision=p, recall=r)
     if r.size == 0:
@@ -196,7 +196,7 @@ def auccalculator_areas(
     points = interpolate_pr(tps, fps, p)  # step 4
     precision = np.r_[points.precision[0], points.precision]
     recall = np.r_[0.0, points.recall]
-    if given_number(min_recall, "min_recall", 0, 1):
+    if check_number(min_recall, "min_recall", 0, 1):
         # Replace all points up to `min_recall` by one point, interpolated at `min_recall`
         precision_at_start = np.interp(min_recall, recall, precision)
         is_later = recall > min_recall

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Floats, given_array, given_word, kind_of_value
+from bsdsbench.arguments import Floats, check_array, check_word, kind_of_value
 from bsdsbench.curves.samples import (
     above_zero,
     check_columns,
@@ -96,7 +96,7 @@ def pr_to_roc(
     [0.1]
     """
     # `roc_to_pr` returns precision NaN at recall 0, where its value has no effect here
-    known = np.nan_to_num(given_array(precision, "precision"))
+    known = np.nan_to_num(check_array(precision, "precision"))
     p, r = check_columns("share", precision=known, recall=recall)
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -397,8 +397,8 @@ def _heights(
     As a line may be vertical, a position x has two heights, just left and just right of it. With
     the corners 0, 0.5 and 1, the entries are those at 0 (right), 0.5 (left and right), 1 (left).
     """
-    given_word(space, "space", get_args(Space))
-    given_word(lines, "lines", get_args(LineShape))
+    check_word(space, "space", get_args(Space))
+    check_word(lines, "lines", get_args(LineShape))
     low, high = within
     line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)
     if space == "pr":

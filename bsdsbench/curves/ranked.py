@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import Floats, Ints, given_number, given_word
+from bsdsbench.arguments import Floats, Ints, check_number, check_word
 from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, read_samples
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
@@ -337,7 +337,7 @@ def _precision(ranking: Ranking, tp: Floats, prior: float | None) -> Floats:
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
-        prior = given_number(prior, "normalize_prior", 0, 1)
+        prior = check_number(prior, "normalize_prior", 0, 1)
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
@@ -356,7 +356,7 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     If a class is missing, the area and the equal error rate are NaN. `plot` names the axes of the
     area, x before y: "fptp" is TPR over FPR, "tptn" is TNR over TPR.
     """
-    given_word(plot, "plot", VARIANTS)
+    check_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
     tpr, fpr = _rate(ranking, ranking.tp, p), _rate(ranking, ranking.fp, n)  # tp / p, fp / n
     auc = eer = eer_threshold = np.nan

@@ -12,13 +12,13 @@ from bsdsbench.arguments import (
     Bools,
     Floats,
     Ints,
-    given_array,
-    given_number,
-    given_word,
+    check_array,
+    check_number,
+    check_word,
     kind_of_value,
 )
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
-from bsdsbench.text import counted
+from bsdsbench.text import quantity
 
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
@@ -48,7 +48,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     of an integer score exceeds 2**53. Labels (n, C) are one-hot if each row sums to 1, and C is 2
     or the scores are probabilities of C classes. A single row of two labels is not checked.
     """
-    table, probabilities = given_array(labels, "labels"), given_array(scores, "scores")
+    table, probabilities = check_array(labels, "labels"), check_array(scores, "scores")
     is_table = table.ndim == 2 and table.shape[1] > 1 and table.size > 2
     if is_table and (table.sum(axis=1) == 1).all():
         is_same_shape = probabilities.shape == table.shape
@@ -66,7 +66,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
-    given_word(reading, "reading", get_args(LabelReading))
+    check_word(reading, "reading", get_args(LabelReading))
     if y.dtype == bool:
         reading = "binary"
     elif reading == "auto":
@@ -98,7 +98,7 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
         # Without a label of 1, the caller warns that there are no positives, which says more
         if is_sign and (n_zeros := int((labels == 0).sum())) and (labels > 0).any():
             fix = "if 0 is negative and -1 void, remove the rows of -1"
-            has = f"left out beside -1 and 1: {counted(n_zeros, 'label')} of 0"
+            has = f"left out beside -1 and 1: {quantity(n_zeros, 'label')} of 0"
             warn(InputWarning(has, fix=fix))
         return "sign" if is_sign else "binary"
     values = np.unique(labels)
@@ -128,7 +128,7 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     Returns both arrays, flattened. The checks of the caller refuse arrays of different sizes, which
     are returned whole, and NaN between the ends, which is kept.
     """
-    x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
+    x, y = check_array(ratios, name).ravel(), check_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
     defined = np.flatnonzero(~(np.isnan(x) & (y == 0)))
@@ -147,7 +147,7 @@ def whole_number(value: float, name: str) -> int:
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return int(given_number(value, name, 0, EXACT, whole=True))
+    return int(check_number(value, name, 0, EXACT, whole=True))
 
 
 def counts_from_rates(rates: Floats, total: float) -> Floats:
@@ -163,7 +163,7 @@ def counts_from_rates(rates: Floats, total: float) -> Floats:
 
 def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Convert values to a flat array without changing their dtype. Raises DataError for NaN."""
-    array = given_array(values, name).ravel()
+    array = check_array(values, name).ravel()
     is_nan = np.isnan(array)
     if is_nan.any():
         fault = f"{int(is_nan.sum())} NaN, the first at index {int(is_nan.argmax())}"
@@ -264,7 +264,7 @@ def rank(
     positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")
     n_negatives = _class_total(negative, num_negatives, "num_negatives")
-    given_word(ties, "ties", get_args(Ties))
+    check_word(ties, "ties", get_args(Ties))
     if include_inf is None:
         include_inf = ties == "merge"
     point_of_sample = None

@@ -41,7 +41,7 @@ from bsdsbench.runs.sources import list_items, run_of_folders
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
-from bsdsbench.text import counted, listed, show, visible
+from bsdsbench.text import escape_unprintable, join_names, quantity, show
 from bsdsbench.transforms.multi_scale import Detector
 
 
@@ -233,7 +233,7 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
     wanted_ids = None if split_file is None else read_split(split_file, known)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
     if missing_ids := [image_id for image_id in wanted_ids or () if image_id not in photos]:
-        has = f"no picture for: {listed(missing_ids)}"
+        has = f"no picture for: {join_names(missing_ids)}"
         raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
         has = "is no folder" if os.path.isfile(images) else "does not exist"
@@ -367,8 +367,8 @@ def machine() -> str:
     with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
         if model := re.search(r"^model name\s*:\s*(\S.*)", text, re.MULTILINE):
-            name = visible(model[1])
-    cores = counted(available_cores(), "core")
+            name = escape_unprintable(model[1])
+    cores = quantity(available_cores(), "core")
     return f"{name}, {cores}, {platform.system()}, Python {platform.python_version()}"
 
 
@@ -439,4 +439,4 @@ def _reason_of(error: BaseException) -> str:
     """Return the message of a DataError, or "TYPE: MESSAGE" in a line of up to 300 characters."""
     if isinstance(error, DataError):
         return str(error)
-    return visible(f"{type(error).__name__}: {error}")[:300]
+    return escape_unprintable(f"{type(error).__name__}: {error}")[:300]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
-from bsdsbench.images import Map, unit
+from bsdsbench.images import Map, to_unit_range
 from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.readers import load_prediction
@@ -17,7 +17,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import is_suppressed
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sanity import LOOKS, warning_of_maps
-from bsdsbench.text import listed, show
+from bsdsbench.text import join_names, show
 from bsdsbench.transforms.maps import prepare
 
 
@@ -55,12 +55,12 @@ def nms_files(
         unpaired = sorted(files.keys() ^ ids)  # ids that only one of the two folders has
         if unpaired:
             incomplete = sources[0] if unpaired[0] in files else folder
-            has = f"no map of {listed(unpaired)}"
+            has = f"no map of {join_names(unpaired)}"
             raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
     names = {f"{image_id}.png" for image_id in ids}  # of the PNGs
     old = find_files(target, FORMATS) if target.is_dir() else []
     if others := sorted({id_of(path) for path in old if path.parent == target} - ids):
-        which = f"{show(target)}: also holds maps of earlier calls: {listed(others)}"
+        which = f"{show(target)}: also holds maps of earlier calls: {join_names(others)}"
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
     _refuse_raw_maps([path for path in old if path.parent == target and path.name in names])
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
@@ -69,7 +69,9 @@ def nms_files(
         try:
             soft = _mean_map([files[image_id] for files in files_of_folders])
             if done <= LOOKS:
-                values = unit(prepare(soft, protocol.replace(nms=False)))  # inverted, if asked for
+                values = to_unit_range(
+                    prepare(soft, protocol.replace(nms=False))
+                )  # inverted, if asked for
                 thin += [image_id] if is_suppressed(values) else []
                 bright += [image_id] if values.mean() > 2 / 3 else []
             thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
@@ -109,10 +111,10 @@ def _refuse_raw_maps(replaced: Sequence[Path]) -> None:
     checked = replaced[:LOOKS]
     n_raw = 0
     for path in checked:
-        values = unit(load_prediction(path).soft)
+        values = to_unit_range(load_prediction(path).soft)
         n_raw += bool(values.any()) and not is_suppressed(values)
     if 2 * n_raw > len(checked):
-        has = f"would replace {listed([path.name for path in replaced])}, no results of NMS"
+        has = f"would replace {join_names([path.name for path in replaced])}, no results of NMS"
         raise DataError(f"{show(replaced[0].parent)}: {has}, expected a new folder")
 
 
@@ -143,4 +145,6 @@ def _mean_map(paths: Sequence[Path]) -> Map:
             raise DataError(f"{show(path)}: {sizes}, expected maps of one size to average")
     if len(maps) == 1:
         return maps[0]
-    return np.asarray(np.mean([unit(soft) for soft in maps], axis=0))  # each as floats in [0, 1]
+    return np.asarray(
+        np.mean([to_unit_range(soft) for soft in maps], axis=0)
+    )  # each as floats in [0, 1]

@@ -31,7 +31,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import fit, sanity
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.text import counted, grouped, listed
+from bsdsbench.text import grouped, join_names, quantity
 
 ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
@@ -78,7 +78,7 @@ class Finding:
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
         """Return one line, "LEVEL: CODE: MESSAGE [FILES] -> REMEDY", with at most `limit` files."""
-        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
+        where = f" [{join_names(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fixes(write)}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
@@ -94,9 +94,9 @@ class Findings(list[Finding]):
     def summary(self) -> str:
         """Return one line: the numbers of errors and warnings, and of images read and measured."""
         errors = sum(f.level == "error" for f in self)
-        counts = f"{counted(errors, 'error')}, {counted(len(self) - errors, 'warning')}"
+        counts = f"{quantity(errors, 'error')}, {quantity(len(self) - errors, 'warning')}"
         return (
-            f"{counts if self else 'nothing found'}; {counted(self.n_images, 'image')} read, "
+            f"{counts if self else 'nothing found'}; {quantity(self.n_images, 'image')} read, "
             f"{self.n_measured} of them measured"
         )
 
@@ -279,7 +279,7 @@ class Examination:
         if not images:
             return
         measured = sum(image.maps is not None for image in self.sound)  # had slow measurements
-        maps = counted(len(images), "map")
+        maps = quantity(len(images), "map")
         details = {"first": images[0], "maps": maps, "measured": measured, **details}
         self.report(code, [image.file for image in images], **details)
         if CHECKS[code][0] == ERROR:  # its level
@@ -395,7 +395,7 @@ def check_image_names(examination: Examination) -> None:
     missing = [image_id for image_id in gts if image_id not in preds]
     extra = [image_id for image_id in preds if image_id not in gts]
     n_common = len(gts) - len(missing)
-    numbers = {"of": len(gts), "common": n_common, "preds": counted(len(extra), "prediction")}
+    numbers = {"of": len(gts), "common": n_common, "preds": quantity(len(extra), "prediction")}
     if missing and extra and n_common < len(gts) / 2:
         for name in extra:
             prefix, first_id, suffix = name.partition(missing[0])  # no `first_id` if not in `name`
@@ -432,14 +432,14 @@ def check_files(examination: Examination) -> None:
         first = similar[0]
         fault = attrs.evolve(first, file="", fix=())  # the message without file and remedy
         # If the problem has no remedy of its own, it is to write the files again (REWRITE)
-        words = f"{counted(len(files), 'file')}: {fault}"
+        words = f"{quantity(len(files), 'file')}: {fault}"
         examination.report("unreadable", files, words=words, fix=first.fix or (REWRITE,))
     for reason in dict.fromkeys(examination.refused):  # distinct ones, each with its file in it
         examination.report("refused", words=reason)
     for (code, text, remedy), files in examination.symptoms.items():
         is_chance = sanity.is_chance(code, len(files))
         if 2 * len(files) >= len(examination.measured) and not is_chance:
-            message = f"{text} in {counted(len(files), 'image')}"
+            message = f"{text} in {quantity(len(files), 'image')}"
             fixes = remedy if isinstance(remedy, tuple) else (remedy,)
             examination.findings.append(Finding(code, WARNING, message, tuple(files), fixes))
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from bsdsbench.arguments import given_number, given_path
+from bsdsbench.arguments import check_number, check_path
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import ERROR, Findings
 from bsdsbench.errors import DataError
@@ -25,7 +25,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_ap, late_starts_note
 from bsdsbench.runs.keywords import Plan, RunKeywords, make_plan
-from bsdsbench.text import counted
+from bsdsbench.text import quantity
 
 
 def doctor(
@@ -119,11 +119,11 @@ def _examine_metric(
     interpreted. Their `note` is set only if there is no error.
     """
     metric = registry.get(name)
-    looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
+    looked_at = int(check_number(looked_at, "looked_at", 1, 10**7, whole=True))
     files = metric.files_read(metric.options_of(options.protocol))  # what they should contain
     grouping = group_files(
-        given_path(pred_dir, "pred_dir"),
-        given_path(gt_dir, "gt_dir"),
+        check_path(pred_dir, "pred_dir"),
+        check_path(gt_dir, "gt_dir"),
         split=options.split_file,
         pred_kind=options.pred_kind,
         gt_kind=metric.gt_kind,
@@ -161,7 +161,7 @@ def _examine_metric(
         run = Evaluation(options.protocol, name="maps", records=examination.measured)
         try:
             if line := late_starts_note([run], name):
-                images = counted(findings.n_measured, "image")
+                images = quantity(findings.n_measured, "image")
                 findings.note = f"note: of the {images} measured, {line}"
         except DataError as error:  # these images have no score
             examination.report("refused", words=error.problems[0])

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import given_number, kind_of_value
+from bsdsbench.arguments import check_number, kind_of_value
 from bsdsbench.diagnosis import causes
 from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
@@ -200,7 +200,7 @@ def explain(
     if run.records and name not in run.metrics:
         fix = f"{run.metrics[0]}.SCORE=VALUE for a score of {run.metrics[0]}"
         raise DataError(f"{run.name}: no {name} counts for target {next(iter(values))!r}", fix=fix)
-    seconds = given_number(seconds, "seconds", 0, math.inf)
+    seconds = check_number(seconds, "seconds", 0, math.inf)
     # Only runs from elsewhere, reference runs and shared runs, have a `source`, and no files here
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)

@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass
 import numpy as np
 
 from bsdsbench.protocol.fields import HOME_MADE
-from bsdsbench.text import counted, rounding_error
+from bsdsbench.text import quantity, rounding_error
 
 MOST_PUBLISHED = 5  # the maximum number of published results that the conclusion names
 FOUR_DECIMALS = 5e-5  # the rounding error of a number with four decimals
@@ -103,14 +103,14 @@ class Explanation:
         """A line with the number of settings evaluated on only some images, or "" if none."""
         n_partly = sum(not trial.exact for trial in self.trials)
         line = "counted on some images only, without a match there; one may still fit"
-        return f"{counted(n_partly, 'more setting')} {line}" if n_partly else ""
+        return f"{quantity(n_partly, 'more setting')} {line}" if n_partly else ""
 
     @property
     def not_counted_line(self) -> str:
         """A line of the settings not evaluated, for lack of time or files; "" if all were."""
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
-            left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
+            left_out.append(f"{quantity(self.pairs_not_counted, 'pair')} of settings")
         reason = "within the time limit" if self.files else "because the files are not given"
         return f"not counted {reason}: {', '.join(left_out)}" if left_out else ""
 

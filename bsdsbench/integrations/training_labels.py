@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import as_numbers, given_array, given_number, given_word
+from bsdsbench.arguments import as_numbers, check_array, check_number, check_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
 from bsdsbench.metrics.matches import Match, given_distance
@@ -88,12 +88,12 @@ def assign(
     from bsdsbench.kernels.distances.limits import with_tolerance
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
-    cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
-    given_word(metric, "metric", _DISTANCES)
+    cost_factor = check_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
+    check_word(metric, "metric", _DISTANCES)
     bmap = binary_map(one_map(pred, "prediction"), "prediction")
     # Slightly larger, because rounding may raise a distance that equals the radius
     radius = with_tolerance(given_distance(radius, "radius", bmap.shape))
-    annotated = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
+    annotated = check_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
     if annotated.ndim not in (2, 3):
         raise ShapeError(f"ground truth: shape {annotated.shape}, expected (H, W) or (A, H, W)")
     same_shape(bmap.shape, annotated.shape[-2:])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bools, given_array
+from bsdsbench.arguments import Bools, check_array
 from bsdsbench.errors import DataError, Setting, ShapeError
 from bsdsbench.images import Map, is_binary, labels_to_integers
 from bsdsbench.protocol.fields import tidy
@@ -57,12 +57,12 @@ def seg2bdry(labels: NDArray[Any], valid: Bools | None = None) -> Bools:
     >>> bb.seg2bdry(np.array([[1, 1, 2], [1, 1, 2]])).astype(int).tolist()
     [[0, 1, 0], [0, 1, 0]]
     """
-    labels = given_array(labels, "label map")
+    labels = check_array(labels, "label map")
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     labels = labels_to_integers(labels, "label map")
     if valid is not None:
-        valid = given_array(valid, "valid") != 0
+        valid = check_array(valid, "valid") != 0
         if valid.shape != labels.shape:
             raise ShapeError(f"valid: shape {valid.shape}, expected {labels.shape} of the labels")
     edge = np.zeros(labels.shape, np.bool_)

@@ -30,7 +30,7 @@ from bsdsbench.io import PathLike
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.renaming import suggest_renaming, suggest_truth_alone
 from bsdsbench.loaders.split_files import listed_frames, names_in_path, split_lines
-from bsdsbench.text import counted, grouped, listed, show
+from bsdsbench.text import grouped, join_names, quantity, show
 
 Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None
@@ -90,7 +90,7 @@ class Layout:
         """
         number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
         files = f"{number} files per image: {self.first} .. {self.last}" if self.most > 1 else ""
-        sequences = counted(self.sequences, "sequence") if self.sequences else ""
+        sequences = quantity(self.sequences, "sequence") if self.sequences else ""
         return ", ".join(filter(None, (files, sequences)))
 
     @classmethod
@@ -206,12 +206,12 @@ def pair(
         if side.ambiguous:
             example = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(example, ())]
-            advice: list[Fix] = [f"{example}: {listed(files, 3)}"]
+            advice: list[Fix] = [f"{example}: {join_names(files, 3)}"]
             if side is pred and options.get("pred_kind") == "soft":
                 labels = Setting("pred_kind", "labels", "if they are label maps of several levels")
                 advice.append(labels)
             if side is pred and options.get("pred_kind") == "classes" and options.get("classes"):
-                names = listed([show(name) for name in options["classes"]], 3)
+                names = join_names([show(name) for name in options["classes"]], 3)
                 advice.append(f"boundaries of each class: in folders {names}, or class_001 ..")
             fault, ids = "several files for", side.ambiguous
             problems.append(_problem_of(folder, fault, ids, advice, _ON_SEVERAL))
@@ -248,7 +248,7 @@ def _problem_of(
 ) -> Problem:
     """Return the problem that images have a fault: "FOLDER: FAULT: ID, ID (2 in all)REST"."""
     names = sorted(ids)
-    has = f"{show(folder)}: {fault}: {listed(names)} ({len(names)} in all){rest}"
+    has = f"{show(folder)}: {fault}: {join_names(names)} ({len(names)} in all){rest}"
     return Problem(has=has, fix=tuple(fixes), names=tuple(names))
 
 

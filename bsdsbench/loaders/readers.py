@@ -17,10 +17,10 @@ import numpy as np
 
 from bsdsbench.arguments import (
     Bools,
-    given_list,
-    given_number,
-    given_path,
-    given_word,
+    check_list,
+    check_number,
+    check_path,
+    check_word,
     kind_of_value,
 )
 from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
@@ -35,13 +35,13 @@ from bsdsbench.images import (
     one_channel,
     same_shape,
 )
-from bsdsbench.io import DecodedBytes, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
+from bsdsbench.io import DecodedBytes, FaultError, PathLike, ReadBytes, file_errors, read_bytes
 from bsdsbench.loaders.formats import class_files, depth_files, line_files, pictures
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import LOSSY, Kind, MaskRead, ReadOptions, binarise
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
-from bsdsbench.text import listed, show
+from bsdsbench.text import join_names, show
 
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
@@ -93,7 +93,7 @@ def load_prediction(
     >>> bb.load_prediction(path).soft.shape
     (321, 481)
     """
-    given_word(kind, "kind", ("soft", "labels"))
+    check_word(kind, "kind", ("soft", "labels"))
     return _read_map(image_id, _given_paths(path, image_id or "a prediction"), kind, read_bytes)
 
 
@@ -116,7 +116,7 @@ def _read_map(
         # In a picture with a palette, labels are the indices, and soft values the gray colours
         palette = pictures.Palette.INDICES if kind == "labels" else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(file, palette, what="a prediction", read=read)
-        with errors_naming(file, "a prediction"):
+        with file_errors(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=pictures.to_ucm2(arrays["ucm2"]))
             content = _choose_variable(arrays)
@@ -177,9 +177,9 @@ def _choose_variable(arrays: dict[str, object]) -> object:
         first, *others = known.values()
         if all(map(partial(np.array_equal, first), others)):
             return first
-    variables = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
+    variables = f"variables {join_names(sorted(arrays))}" if arrays else "no variable"
     expected = (
-        f"one of {listed([*known])}" if known else "ucm2, segs, pred or one 2-D numeric array"
+        f"one of {join_names([*known])}" if known else "ucm2, segs, pred or one 2-D numeric array"
     )
     raise FaultError(f"has {variables}, expected {expected}")
 
@@ -187,7 +187,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
     """Return a path or several as a list; FileFormatError, which names `what`, if it is empty."""
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
-    paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
+    paths = [check_path(path, "path") for path in check_list(values, "path", "a path or several")]
     if not paths:
         raise FileFormatError(f"{show(what)}: no files, expected at least one")
     return paths
@@ -218,7 +218,7 @@ def read_prediction(
     if kind not in READERS:
         return _read_map(image_id, paths, kind, read)
     arrays = pictures.read_arrays(paths[0], what=kind, read=read)  # variable -> array
-    with errors_naming(paths[0], kind):
+    with file_errors(paths[0], kind):
         parse_predicted, _ = READERS[kind]  # the parsers of predictions and of ground truth
         parts: dict[str, Any] = parse_predicted(arrays, shape)
         return Prediction(image_id, paths[0], **parts)
@@ -307,9 +307,9 @@ def load_ground_truth(
     >>> len(truth.boundaries), truth.boundaries[0].shape
     (4, (321, 481))
     """
-    given_word(kind, "kind", ("boundaries", "labels"))
+    check_word(kind, "kind", ("boundaries", "labels"))
     if gt_threshold is not None:
-        given_number(gt_threshold, "gt_threshold", 0, 1)
+        check_number(gt_threshold, "gt_threshold", 0, 1)
     content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert, allow_empty=empty)
     paths = _given_paths(path, what=image_id or "ground truth")  # the name in errors
@@ -350,7 +350,7 @@ def read_truth(
     if kind == "classes":
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
     arrays = pictures.read_arrays(path, palette, what=kind, read=read)  # variable -> array
-    with errors_naming(path, kind):
+    with file_errors(path, kind):
         # Arguments of GroundTruth: its parts by name and, for a mask, the evidence of its values
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name)}
         if kind in READERS:
@@ -377,7 +377,7 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     """
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
-    with errors_naming(path, "a field of view"):
+    with file_errors(path, "a field of view"):
         is_lossy = path.suffix.lower() in LOSSY
         plane = pictures.to_plane(array, "mask")
         valid = binarise(plane, None, "mask") if is_lossy else binary_map(plane, "mask")
@@ -406,7 +406,7 @@ def _read_annotators(
         is_regions = options.kind is Kind.REGIONS
         palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
         arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
-        with errors_naming(path, "ground truth"):
+        with file_errors(path, "ground truth"):
             is_bsds = path.suffix.lower() == ".mat" and "groundTruth" in arrays
             if is_bsds:
                 crack = pictures.find_crack_mask(arrays)
@@ -479,7 +479,7 @@ def parse_annotation(
     has_boundaries = drawn is not None and getattr(drawn, "size", 1) != 0
     has_regions = labels is not None and getattr(labels, "size", 1) != 0
     if not (has_boundaries or has_regions):
-        has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
+        has = f"the fields {join_names(sorted(fields))}" if fields else kind_of_value(drawing)
         if "Boundaries" in fields or "Segmentation" in fields:  # but its value is None
             has += " without numbers"
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
@@ -521,7 +521,7 @@ def join_annotations(
             regions.append(annotation.labels)
         if annotation.valid is not None:
             valid = annotation.valid if valid is None else valid & annotation.valid
-    where = "" if path else f"{image_id}: "  # `errors_naming` adds the path
+    where = "" if path else f"{image_id}: "  # `file_errors` adds the path
     # Refuses maps of classes, which add up to white at every pixel, as boundaries do not
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     pictures.refuse_channels(regions, where, "label maps, each of all regions")

@@ -35,7 +35,7 @@ from bsdsbench.loaders.labels import (
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.signature import WORDS
 from bsdsbench.scores.counts import Evidence, ImageRecord, Values
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 SIDE_NAMES = ("its prediction", "its ground truth")
@@ -384,7 +384,7 @@ class Readings(NamedTuple):
         n_maps = len(dark) + n_light
         # A few masks may miss the object without being inverted
         if dark and (self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps):
-            has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
+            has = f"{len(dark)} of {n_maps} maps {DARKER} [{join_names(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             yield InvertedWarning(has, fix=invert if len(dark) > n_light else "invert only these")
         # If the truth of all images is inverted, the first look tells it
@@ -393,7 +393,7 @@ class Readings(NamedTuple):
             inverted += [record.image_id] if gt.values & Values.DARK else []
         if 0 < len(inverted) < len(records):
             has = f"ground truth of {len(inverted)} of {len(records)} images is inverted"
-            has += f", unlike the others: most pixels are boundary [{listed(inverted, 3)}]"
+            has += f", unlike the others: most pixels are boundary [{join_names(inverted, 3)}]"
             yield InvertedWarning(has, fix="invert only these")
 
     def _number_problems(
@@ -465,12 +465,12 @@ def _scale_warnings(
     if 3 <= len(in_percent) < len(records) <= 4 * len(in_percent):  # the first look tells all
         has = f"100 of 255 is the largest value of {len(in_percent)} of {len(records)} maps"
         fix = "percent? save all maps on the same scale"
-        yield InputWarning(f"{has} [{listed(in_percent, 3)}]", fix=fix)
+        yield InputWarning(f"{has} [{join_names(in_percent, 3)}]", fix=fix)
     if narrow:
         ids, maxima = zip(*narrow, strict=True)
         has = f"{len(narrow)} of {len(records)} maps have no value above {max(maxima):g}"
         fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
-        yield InputWarning(f"{has}, unlike the others [{listed(ids, 3)}]", fix=fix)
+        yield InputWarning(f"{has}, unlike the others [{join_names(ids, 3)}]", fix=fix)
 
 
 def check_all_values(

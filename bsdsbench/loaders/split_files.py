@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from unicodedata import normalize
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, errors_naming, read_bytes
+from bsdsbench.io import PathLike, file_errors, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.loaders.formats.text_tables import decode_text
 from bsdsbench.text import show
@@ -32,7 +32,7 @@ def split_lines(path: PathLike, known: Collection[str] = ()) -> list[str]:
 
     Raises FileFormatError if the file cannot be read, and PairingError if it lists no image.
     """
-    with errors_naming(path, "one id per line"):
+    with file_errors(path, "one id per line"):
         text = decode_text(read_bytes(path))
     lines = list[str]()
     for row in map(str.strip, text.splitlines()):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from bsdsbench.arguments import Bools, Floats, Ints, given_array
+from bsdsbench.arguments import Bools, Floats, Ints, check_array
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, binary_map, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
@@ -438,7 +438,7 @@ def threshold_changes(
 
     same_shape(pred.shape, shape)
     if dropped is not None:
-        dropped = binary_map(given_array(dropped, "dropped"), "dropped")
+        dropped = binary_map(check_array(dropped, "dropped"), "dropped")
         same_shape(dropped.shape, shape, "dropped")
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid

@@ -24,7 +24,7 @@ from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_mean, defined_ratio
-from bsdsbench.transforms.maps import prepare, unit
+from bsdsbench.transforms.maps import prepare, to_unit_range
 
 _FLOAT32_ERROR = 1e-6  # relative error, slightly above that of 0.7 or 1 - 0.3 computed in float32
 
@@ -80,7 +80,11 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         same_shape(soft.shape, masks.shape[1:], pred.where)
         counted = np.ones(soft.shape, bool) if valid is None else valid
         # Of each counted pixel: its value, the number of annotators who marked it, its bin
-        p, n_marked, n_annotators = unit(soft)[counted], masks.sum(axis=0)[counted], len(masks)
+        p, n_marked, n_annotators = (
+            to_unit_range(soft)[counted],
+            masks.sum(axis=0)[counted],
+            len(masks),
+        )
         # A value within the rounding error of the map's dtype from an edge of bins is on the edge:
         # edges are lowered if it belongs to the upper bin, and raised if to the lower one
         error = _FLOAT32_ERROR if soft.dtype == np.float32 else RELATIVE_TOLERANCE  # of float64
@@ -97,7 +101,9 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Symptoms:
         """Yield (code, problem, fix) if no value exceeds 1/255, but not all are 0."""
-        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0))
+        strongest = to_unit_range(
+            prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0)
+        )
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
 

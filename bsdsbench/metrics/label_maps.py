@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Bools, Ints, given_array
+from bsdsbench.arguments import Bools, Ints, check_array
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import Map, labels_to_integers, same_shape, without_void
 from bsdsbench.kernels.arrays import Int32s
@@ -67,7 +67,7 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bools | None:
 
     Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
     """
-    array = given_array(gt, GT_SIDE)
+    array = check_array(gt, GT_SIDE)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not void_values:
         return None
@@ -80,7 +80,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
     Raises DataError, beginning with `what`, for another dtype or number of axes, or no pixels.
     """
-    array = labels_to_integers(given_array(labels, what), what)
+    array = labels_to_integers(check_array(labels, what), what)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
         raise DataError(
             f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bsdsbench.arguments import Ints, given_number
+from bsdsbench.arguments import Ints, check_number
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.images import Map, Prediction, binary_map, one_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
@@ -87,7 +87,7 @@ def given_distance(value: object, what: str, shape: tuple[int, ...]) -> float:
 
     Gives an InputWarning if it is so small that it may be a fraction of the diagonal.
     """
-    distance = given_number(value, what, 0, MAX_PX)
+    distance = check_number(value, what, 0, MAX_PX)
     if 0.001 <= distance < _FRACTION:  # less is meant as equal pixels
         fix = f"{distance * math.hypot(*shape):.3g}, if it is a fraction of the diagonal"
         warn(InputWarning(f"{what} {distance:g}: only equal pixels match", fix=fix))

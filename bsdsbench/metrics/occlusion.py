@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import Bools, Ints
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, to_unit_range
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_changes, truth_maps
@@ -112,7 +112,7 @@ class OcclusionMetric(CurveMetric[None]):
         if soft.shape == shape[::-1]:  # exchanged rows and columns, a mistake: raise unless H = W
             same_shape(soft.shape, shape)
         if soft.shape != shape:
-            soft = np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
+            soft = np.clip(bilinear(to_unit_range(soft), shape), 0.0, 1.0)
         if angles.shape != shape:
             angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)

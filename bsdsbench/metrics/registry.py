@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attrs import evolve
 
 from bsdsbench.errors import DataError, ProtocolError, Setting, describe_unexpected
-from bsdsbench.text import did_you_mean, listed
+from bsdsbench.text import did_you_mean, join_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -138,7 +138,7 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError if no name is given, or if one is unknown.
     """
-    from bsdsbench.arguments import given_word
+    from bsdsbench.arguments import check_word
 
     is_single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     asked: list[Any] = [wanted] if is_single else list(wanted)
@@ -147,7 +147,7 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     for name in asked:
         # Built-in names need no look at `names`, which reads the metadata of installed packages
         if not isinstance(name, str) or name not in BUILT_IN:
-            given_word(name, "metrics", names())  # raises DataError if it is not one of them
+            check_word(name, "metrics", names())  # raises DataError if it is not one of them
     return sort_names(asked)
 
 
@@ -167,7 +167,7 @@ def refuse_preset_of_others(name: str) -> None:
         if metric.default_protocol == preset and "max_dist" not in metric.uses:
             meant.append(metric.name)
     if meant:
-        has = f"metrics: none given, and protocol {preset} is for {listed(meant)}"
+        has = f"metrics: none given, and protocol {preset} is for {join_names(meant)}"
         raise DataError(has, fix=Setting("metrics", meant[0]))
 
 

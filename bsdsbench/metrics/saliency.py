@@ -34,7 +34,7 @@ from bsdsbench.images import (
     check_soft_map,
     one_map,
     same_shape,
-    unit,
+    to_unit_range,
     without_void,
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
@@ -295,7 +295,7 @@ def strengths(soft: Map, stretch: bool) -> Map:
     If `stretch` is True and the map is not constant, it is rescaled to 0 .. 1. Float maps keep
     their dtype, because its rounding can change the level of a pixel.
     """
-    value = soft if soft.dtype.kind == "f" else unit(soft)
+    value = soft if soft.dtype.kind == "f" else to_unit_range(soft)
     if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value
@@ -356,7 +356,7 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
     """
     checked = check_soft_map(one_map(soft, "soft map"), "soft map")
     warn_of_mask(checked)
-    strength = unit(checked)
+    strength = to_unit_range(checked)
     on = binary_map(one_map(mask, "mask"), "mask")
     same_shape(strength.shape, on.shape, "soft map")
     if valid is not None:

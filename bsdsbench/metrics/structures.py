@@ -40,7 +40,7 @@ from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, opti
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_f, defined_ratio
-from bsdsbench.transforms.maps import prepare, unit
+from bsdsbench.transforms.maps import prepare, to_unit_range
 
 THRESHOLD = option(
     0.5,
@@ -131,7 +131,7 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
             yield "void", problem, "write masks of two values, as a void is annotated in the truth"
         # By the protocol, maps are inverted or normalised first; void pixels (not valid) become 0
         valid = gt.parts.get("valid")
-        strongest = unit(prepare(pred.soft, protocol, valid).max(initial=0))  # in [0, 1]
+        strongest = to_unit_range(prepare(pred.soft, protocol, valid).max(initial=0))  # in [0, 1]
         if 0 < strongest < opt.threshold:
             fix = Setting("normalise", True, "divides each map by its maximum")
             yield "weak", f"no value reaches the threshold {opt.threshold:g}", fix
@@ -149,7 +149,7 @@ def _foregrounds(
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
-    return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
+    return MapPair(to_unit_range(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: ArrayLike, connectivity: int = 8, patch: int = 0, stride: int = 0) -> Ints:

@@ -31,7 +31,7 @@ from bsdsbench.protocol.fields import option
 from bsdsbench.protocol.protocol import Protocol, captions
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import ratio
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
@@ -320,7 +320,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
-        names = listed([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
+        names = join_names([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
         share = f"{is_reused.sum()} of {len(ids)} maps"
         message = f"labels of {share} lie in several pieces each [{names}]"
         fix = (

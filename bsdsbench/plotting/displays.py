@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Floats, given_word
+from bsdsbench.arguments import Floats, check_word
 from bsdsbench.comparison.published import PublishedResult, find_published
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
@@ -286,7 +286,7 @@ class ROCCurveDisplay(CurveDisplay):
 
     def __post_init__(self) -> None:
         """Check the kind and the arrays, and label the axes with the names of the two rates."""
-        kind = given_word(self.kind, "kind", VARIANTS)
+        kind = check_word(self.kind, "kind", VARIANTS)
         x_label, y_label = (RATE_NAMES[rate][0].capitalize() for rate in (kind[:2], kind[2:]))
         self.axes = x_label, y_label
         super().__post_init__()
@@ -362,7 +362,7 @@ class DETCurveDisplay(CurveDisplay):
         no place on these scales, do not count. The limit is at least 1e-9.
         """
         # `plot_curves` refuses displays of several kinds, so that scales are not mixed
-        self.kind = given_word(self.scale, "scale", ("normal", "log"))
+        self.kind = check_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays

@@ -16,7 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.arguments import given_list, given_word
+from bsdsbench.arguments import check_list, check_word
 from bsdsbench.comparison.comparable import shared_metric
 from bsdsbench.comparison.method import Method, Spread, all_runs, replace_runs
 from bsdsbench.comparison.published import (
@@ -279,7 +279,7 @@ def plot_runs(
         curve, if a run has no curve of this kind, if the names do not fit the runs, or if the
         suffix of `path` is unknown. If `force` is False, also if protocols or images differ.
     """
-    given_word(kind, "kind", (*DISPLAYS, _BOX))
+    check_word(kind, "kind", (*DISPLAYS, _BOX))
     drawn_methods = _methods_to_draw(runs, names, methods, labels, published)
     all_drawn_runs = [run for method in drawn_methods for run in method.runs]
     published_results = published_curves_of(published, labels) if published else []
@@ -329,7 +329,7 @@ def _methods_to_draw(
     The runs are named by `names`, and renamed by `labels`, whose other keys must be in `published`.
     Reference runs get the AP and ODS rules of the other runs.
     """
-    given = given_list(runs, "runs", "a list of runs or of their folders")
+    given = check_list(runs, "runs", "a list of runs or of their folders")
     named_runs = labelled_runs(given, as_runs(given, names), labels, published)
     drawn_methods = [*(Method(run.name, [run]) for run in named_runs), *methods]
     with_common_rules = as_runs([*named_runs, *all_runs(methods)])  # method by method

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bsdsbench.arguments import given_word
+from bsdsbench.arguments import check_word
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
@@ -150,7 +150,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     import matplotlib as mpl
 
     outer = _current_style.get()  # the style of the enclosing block
-    inner_look = given_word(look or outer.look, "style", _SIZES_OF_LOOK)
+    inner_look = check_word(look or outer.look, "style", _SIZES_OF_LOOK)
     font, line = _SIZES_OF_LOOK[inner_look].font, _SIZES_OF_LOOK[inner_look].line  # in points
     settings: dict[Any, Any] = {"lines.linewidth": line, "axes.linewidth": line / 2}
     settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}

@@ -21,8 +21,8 @@ import attrs
 import numpy as np
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.io import MAX_TOML_BYTES, PathLike, errors_naming, parse_toml, read_bytes
-from bsdsbench.text import clip, did_you_mean, is_text
+from bsdsbench.io import MAX_TOML_BYTES, PathLike, file_errors, parse_toml, read_bytes
+from bsdsbench.text import did_you_mean, is_text, shorten
 
 MAX_TEXT = 200  # characters in a text
 HOME_MADE = "home-made scripts"  # marks values in in_use.toml that no known program uses
@@ -47,7 +47,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def clipped(value: object) -> str:
     """Return the repr of a value, shortened to 60 characters."""
-    return clip(repr(value), 60)
+    return shorten(repr(value), 60)
 
 
 def tidy(value: object) -> Any:
@@ -80,7 +80,7 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
     Raises FileFormatError if the file is not valid TOML.
     """
     data = read_bytes(path, MAX_TOML_BYTES)
-    with errors_naming(path, what):
+    with file_errors(path, what):
         return parse_toml(data)
 
 

@@ -42,7 +42,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.nms_recipes import NMSParams, nms_params
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import did_you_mean, is_path, listed
+from bsdsbench.text import did_you_mean, is_path, join_names
 
 MAX_PX = 1_000
 # Names of protocols of other programs' results, of which only the thresholds, or nothing, is known
@@ -296,7 +296,7 @@ class Protocol:
         if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
             changed.discard("max_dist")
         if changed and self.name == plain_name:
-            fault = f"a preset of other constants ({listed(sorted(changed), 3)})"
+            fault = f"a preset of other constants ({join_names(sorted(changed), 3)})"
             preset_forms = f"Protocol.preset({plain_name!r}), base = {plain_name!r} in a file"
             expected = f"expected {preset_forms}, or a name that is no preset's"
             raise ProtocolError(f"name {plain_name!r}: {fault}, {expected}")

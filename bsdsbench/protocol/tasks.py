@@ -27,7 +27,7 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 from bsdsbench.protocol.protocol import preset_names
-from bsdsbench.text import clip, did_you_mean
+from bsdsbench.text import did_you_mean, shorten
 
 _TEXT = accepting(lambda v: isinstance(v, str), "text")
 _COUNT = whole(1, 10**9, "a count")
@@ -90,7 +90,7 @@ class Task:
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(field.name for field in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
-        return record_of(cls, values, f"task {clip(str(values['name']), 60)}:")
+        return record_of(cls, values, f"task {shorten(str(values['name']), 60)}:")
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
@@ -106,7 +106,7 @@ class Task:
         if text not in tasks():
             expected = "expected a .toml file or one of those that `bsdsbench protocols` lists"
             hint = did_you_mean(text, tasks())
-            raise DataError(f"task {clip(repr(text), 60)}: {expected}{hint}")
+            raise DataError(f"task {shorten(repr(text), 60)}: {expected}{hint}")
         return tasks()[text]
 
     def describe(self) -> str:

@@ -18,7 +18,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, default_scores, flat_scores
 from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.tables.table import Cell, Field, Table
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ def plot_history(
     all_names = _chosen_scores(runs, columns)
     names = all_names[:1] if columns is None else all_names
     if not names:
-        run_names = listed([run.name for run in runs])
+        run_names = join_names([run.name for run in runs])
         raise DataError(f"{run_names}: every score is undefined, expected one to draw")
     scores_of_runs = [flat_scores(run) for run in runs]
     with style.style(look, path is not None):

@@ -56,7 +56,7 @@ from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Estimate, Table
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 BUDGET = 5_000_000  # characters of pictures; keeps the page with tables and scripts below 6 MB
 MOST = 200  # images with pictures
@@ -313,7 +313,7 @@ class Page:
         # If a metric matches boundaries (`has_errors`), the legend adds "by an annotator"
         drawn_metrics = [metric for run in runs if (metric := drawn_metric(run)) is not None]
         return _fill_template(
-            title=listed([run.name for run in runs]),
+            title=join_names([run.name for run in runs]),
             facts=["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))],
             verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),

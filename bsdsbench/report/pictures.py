@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bools
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction, unit
+from bsdsbench.images import GroundTruth, Prediction, to_unit_range
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.error_classes import ERROR_CODES
@@ -27,7 +27,7 @@ from bsdsbench.metrics.pixel_steps import OverlaySteps
 from bsdsbench.report import overlays
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, fault_of
-from bsdsbench.text import counted
+from bsdsbench.text import quantity
 from bsdsbench.transforms.maps import prepare
 
 THUMBNAIL = 320  # longer side of a reduced picture, in pixels
@@ -83,7 +83,7 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     exists: class boundaries, outlines of the label map, mask. It is 0 everywhere if none exists.
     """
     if gt.boundaries:
-        caption = counted(len(gt.boundaries), "annotator")
+        caption = quantity(len(gt.boundaries), "annotator")
         return AnnotatedLines(np.mean(gt.boundaries, axis=0), caption)
     if "class_boundaries" in gt.parts:
         n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
@@ -120,7 +120,7 @@ def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     elif pred.kind == "classes":
         darkness = seg2bdry(pred.classes)
     else:
-        darkness = unit(prepare(pred.boundary_map(), run.protocol))
+        darkness = to_unit_range(prepare(pred.boundary_map(), run.protocol))
     return np.asarray(np.rint(255 * (1 - np.clip(darkness, 0, 1))), np.uint8)
 
 

@@ -20,7 +20,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import Values
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -282,7 +282,7 @@ def equal_counts_notes(runs: Sequence[Evaluation]) -> list[str]:
                 break
         else:
             groups.append([run])
-    equal = [listed([run.name for run in group]) for group in groups if len(group) > 1]
+    equal = [join_names([run.name for run in group]) for group in groups if len(group) > 1]
     return [f"{names}: {EQUAL_COUNTS}" for names in equal]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from bsdsbench import __version__
-from bsdsbench.arguments import given_path, kind_of_value
+from bsdsbench.arguments import check_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import Progress
 from bsdsbench.loaders.pairing import Layout
@@ -477,7 +477,7 @@ class Evaluation(TabularResult):
         """
         if self.reported:
             self.require_records()
-        out = given_path(folder, "folder")
+        out = check_path(folder, "folder")
         save_run(self, out, progress)
         return out
 
@@ -587,7 +587,7 @@ class Evaluation(TabularResult):
         """
         if sharing.is_address(folder):
             return cls(**sharing.read_shared_run(sharing.download_shared_run(str(folder))))
-        path = given_path(folder, "folder")
+        path = check_path(folder, "folder")
         if str(folder).startswith("ref:"):
             return cls(**reference_run(str(folder)))
         if path.is_file():

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bsdsbench.arguments import given_list, kind_of_value
+from bsdsbench.arguments import check_list, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.references import with_common_rules
 from bsdsbench.results.sharing import is_address
-from bsdsbench.text import counted
+from bsdsbench.text import quantity
 
 
 def as_runs(
@@ -42,15 +42,15 @@ def as_runs(
     DataError
         If a run cannot be loaded, or if the number of names is wrong.
     """
-    given = given_list(runs, "runs", "a list of runs or of their folders")
+    given = check_list(runs, "runs", "a list of runs or of their folders")
     new_names: list[str | None] = [None] * len(given)
     if names:
-        new_names = given_list(names, "names", "a list of names")
+        new_names = check_list(names, "names", "a list of names")
         for name in new_names:
             if not isinstance(name, str) or not name:
                 raise DataError(f"names: {kind_of_value(name)}, expected text")
     if len(new_names) != len(given):
-        names_and_runs = f"{counted(len(new_names), 'name')} for {counted(len(given), 'run')}"
+        names_and_runs = f"{quantity(len(new_names), 'name')} for {quantity(len(given), 'run')}"
         raise DataError(f"{names_and_runs}, expected one name per run")
     loaded: list[Evaluation] = []
     places: dict[int, str] = {}  # index of a loaded run -> its URL or absolute path

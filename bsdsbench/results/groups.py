@@ -24,11 +24,11 @@ import numpy as np
 
 from bsdsbench.arguments import Ints, kind_of_value
 from bsdsbench.errors import DataError, Problem, Setting
-from bsdsbench.io import FaultError, errors_naming, read_bytes
+from bsdsbench.io import FaultError, file_errors, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
 from bsdsbench.loaders.formats.text_tables import decode_text, separator_of, with_decimal_points
 from bsdsbench.scores.counts import ImageRecord, Value
-from bsdsbench.text import listed, show
+from bsdsbench.text import join_names, show
 
 Rows = dict[str, dict[str, Value]]  # image id -> column -> value
 ID_COLUMNS = ("image", "image_id", "id")
@@ -138,7 +138,7 @@ def _find_rows(
         (unknown, f"{len(unknown)} rows have no image"),
     ):
         if names:
-            has = f"{fault}: {listed(names)}; expected a row for each image"
+            has = f"{fault}: {join_names(names)}; expected a row for each image"
             problems.append(Problem(table.source, has, names=tuple(names)))
     if problems:
         raise DataError(problems=problems)
@@ -164,7 +164,7 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
             for name, values in columns.items():
                 values.append(match[name])  # None if the group did not take part in the match
     if unmatched:
-        fault = f"is not found in {listed(unmatched)}, expected it in every image's id"
+        fault = f"is not found in {join_names(unmatched)}, expected it in every image's id"
         raise DataError(f"{source}: {fault}")
     return _GroupTable(source, list(ids), columns)
 
@@ -217,7 +217,7 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
 
     Returns the names of the columns, and then one list for each column, with the cells of its rows.
     """
-    with errors_naming(path, "a table of groups"):
+    with file_errors(path, "a table of groups"):
         try:
             text = decode_text(read_bytes(path, _MAX_BYTES))
         except UnicodeDecodeError:
@@ -243,7 +243,7 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         header = rows[0] if rows else []
         if len(header) < 2 or "" in header[1:]:
             expected = "expected a header of an id column and others"
-            raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
+            raise FaultError(f"first line {join_names(header) or 'missing'}, {expected}")
     if not {*ID_COLUMNS} & {*map(str.lower, header)}:  # then those of the first column
         header[0] = ID_COLUMNS[0]
     elif not header[0]:  # the numbers of rows, as pandas writes them
@@ -336,7 +336,9 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         raise DataError(f"column {kind_of_value(by)}: expected its name")
     column, _, limits = by.partition("=")
     if column not in known:
-        expected = f"expected one of {listed(known)}" if known else "these images have no groups"
+        expected = (
+            f"expected one of {join_names(known)}" if known else "these images have no groups"
+        )
         raise DataError(
             f"column {column!r}: {expected}",
             fix=() if known else (Setting("groups", "FILE.csv"), Setting("group_by", "REGEX")),
@@ -411,8 +413,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
     # Images without a value have nothing in common, and "NA" would make them one cluster
     if lacking := [r.image_id for r in records if _is_missing(r.groups.get(groups.column))]:
         words = [name for name in groups.names if _is_missing(name)]
-        fault = f"no value for {listed(lacking)}, expected one for each image"
-        fix = f"if {listed(words)} is a cluster: another name for it" if words else ()
+        fault = f"no value for {join_names(lacking)}, expected one for each image"
+        fix = f"if {join_names(words)} is a cluster: another name for it" if words else ()
         raise DataError(f"column {groups.column!r}: {fault}", fix=fix)
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
     new_number = np.argsort(order)  # inverts the permutation: old group number -> position in it

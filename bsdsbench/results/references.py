@@ -23,7 +23,7 @@ import numpy as np
 
 from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, warn
-from bsdsbench.io import FaultError, errors_naming
+from bsdsbench.io import FaultError, file_errors
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
@@ -34,7 +34,7 @@ from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best
-from bsdsbench.text import counted, did_you_mean, listed
+from bsdsbench.text import did_you_mean, join_names, quantity
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -174,13 +174,15 @@ def official_run(path: Path) -> RunArguments:
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             # With its name, which says that it is unknown: `replace` would add a star
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
-        with errors_naming(path, "official tables"):
+        with file_errors(path, "official tables"):
             for metric in map(registry.get, registry.names()):
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
             if not reported:
-                raise FaultError(f"has {listed([*tables])}, expected a table of scores beside it")
+                raise FaultError(
+                    f"has {join_names([*tables])}, expected a table of scores beside it"
+                )
     return {
         "protocol": protocol,
         "name": path.resolve().name,
@@ -207,8 +209,8 @@ def _check_summary(
     """
     listed_images = tables.get("eval_bdry_img.txt")  # one row per image
     if matches and listed_images is not None and len(listed_images) != len(matches):
-        has = f"{counted(len(matches), 'file')} ID_ev1.txt, which are scored"
-        n_listed = counted(len(listed_images), "image")
+        has = f"{quantity(len(matches), 'file')} ID_ev1.txt, which are scored"
+        n_listed = quantity(len(listed_images), "image")
         warn(InputWarning(f"{has}, but eval_bdry_img.txt lists {n_listed}"))
     for summary, column, curve_file, curve_column, best_of in _REGION_ODS:
         if summary not in tables:

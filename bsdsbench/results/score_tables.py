@@ -20,7 +20,7 @@ from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
 from bsdsbench.scores.error_scores import COUNTED
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
-from bsdsbench.text import clip, counted, grouped, listed
+from bsdsbench.text import grouped, join_names, quantity, shorten
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -100,8 +100,8 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
             if record.form == "none":  # the storage format of a missing prediction
                 missing.append(record.image_id)
         if missing:
-            share = f"{len(missing)} of {counted(len(run.records), 'image')}"
-            names = listed(missing)
+            share = f"{len(missing)} of {quantity(len(run.records), 'image')}"
+            names = join_names(missing)
             lines.append(f"{run.name}: no prediction for {names}, counted as empty ({share}).")
     return lines
 
@@ -110,7 +110,7 @@ def image_numbers(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
     sizes = set(map(len, map(attrgetter("records"), runs)))
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
-    return f"{smallest}{counted(max(sizes), 'image')}"
+    return f"{smallest}{quantity(max(sizes), 'image')}"
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
@@ -209,9 +209,9 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
         file, _, problem = reason.partition(": ")  # of "FILE: PROBLEM"
         short_reason = problem if problem and image_id in file else reason
         if len(short_reason) > _LONG_REASON:
-            short_reason = clip(short_reason.partition(", expected ")[0], _LONG_REASON)
+            short_reason = shorten(short_reason.partition(", expected ")[0], _LONG_REASON)
         ids_by_reason.setdefault(short_reason, []).append(image_id)
-    texts = [f"{listed(ids, MOST_NAMED)} ({reason})" for reason, ids in ids_by_reason.items()]
+    texts = [f"{join_names(ids, MOST_NAMED)} ({reason})" for reason, ids in ids_by_reason.items()]
     line = ", ".join(texts[:MOST_NAMED])
     n_more = len(texts) - MOST_NAMED
     return f"{line}, and {n_more} other faults" if n_more > 0 else line

@@ -17,9 +17,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import given_path
+from bsdsbench.arguments import check_path
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.io import FaultError, digest, errors_naming, parse_json, read_bytes, write_atomic
+from bsdsbench.io import FaultError, digest, file_errors, parse_json, read_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.results.storage import (
     RunArguments,
@@ -95,7 +95,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     licence, citation : the terms of use and the text to cite, or "" for none
     """
     run.require_records()
-    target = given_path(path, "path")
+    target = check_path(path, "path")
     if target.suffix != ".npz":
         raise DataError(f"{show(target)}: expected a name that ends in .npz")
     arrays = arrays_of_run(run)
@@ -135,7 +135,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
 def read_shared_run(path: Path) -> RunArguments:
     """Read a file written by `share_run`; raise FileFormatError if it is not one or is damaged."""
     data = read_bytes(path)
-    with errors_naming(path, "a run shared by bsdsbench"):
+    with file_errors(path, "a run shared by bsdsbench"):
         body, mark, stored_hash = data.rpartition(_MARK)  # the mark "bsdsbench:" precedes the hash
         if not mark:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")

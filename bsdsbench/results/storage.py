@@ -29,9 +29,9 @@ from bsdsbench.io import (
     Progress,
     as_json,
     digest,
-    entries,
-    entry,
-    errors_naming,
+    file_errors,
+    json_field,
+    json_fields,
     locked,
     parse_json,
     read_bytes,
@@ -326,7 +326,7 @@ def read_result(folder: Path) -> RunArguments:
     path = folder / RESULT
     data = read_bytes(path)
     counts = read_bytes(folder / COUNTS)
-    with errors_naming(path, "the result of a run"):
+    with file_errors(path, "the result of a run"):
         content = parse_json(data)
         check_schema(content, SCHEMA)
         if content.get("files") != {COUNTS: digest(counts)}:
@@ -334,7 +334,7 @@ def read_result(folder: Path) -> RunArguments:
             raise FaultError(f"{fault}: evaluate again with -o on this folder")
         records = unpack_records(folder / COUNTS, counts)
         # "pred", "gt" ... -> path of the folder, relative to that of the run; absent if unknown
-        places = entries({"places": {}, **content}, "places", str)
+        places = json_fields({"places": {}, **content}, "places", str)
         arguments = run_arguments(content, records)
         for side, place in places.items():
             places[side] = os.path.normpath(folder.absolute() / place)
@@ -350,14 +350,14 @@ def check_schema(content: object, schema: str) -> None:
 
 def run_arguments(content: Mapping[str, Any], records: Sequence[ImageRecord]) -> RunArguments:
     """Return the arguments of an Evaluation from its records and the JSON stored with them."""
-    if entry(content, "n_images", int) != len(records):
+    if json_field(content, "n_images", int) != len(records):
         raise FaultError(f"n_images is not the {len(records)} of the counts")
     return {
-        "protocol": registry.read_protocol(entry(content, "protocol", dict)),
-        "name": entry(content, "name", str),
+        "protocol": registry.read_protocol(json_field(content, "protocol", dict)),
+        "name": json_field(content, "name", str),
         "records": records,
-        "provenance": Provenance.from_mapping(entry(content, "provenance", dict)),
-        "failed": entries(content, "failed", str),
+        "provenance": Provenance.from_mapping(json_field(content, "provenance", dict)),
+        "failed": json_fields(content, "failed", str),
     }
 
 
@@ -494,7 +494,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
     Raises FileFormatError if the bytes are damaged.
     """
-    with errors_naming(path, "a bsdsbench counts file"):
+    with file_errors(path, "a bsdsbench counts file"):
         return records_of_arrays(unpack_npz(data, limit=MAX_BYTES))
 
 
@@ -503,7 +503,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
     The arrays are the fields of the records (ids, sizes, ...), evidence (statistics of the pixel
     values), groups as JSON, and counts. They are removed from `arrays`, until only counts are left.
-    Damaged arrays can raise any exception, so call this within `errors_naming`, which reports them.
+    Damaged arrays can raise any exception, so call this within `file_errors`.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import given_array, kind_of_value, suggest_one_map
+from bsdsbench.arguments import check_array, kind_of_value, suggest_one_map
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Map, Prediction, narrowest_dtype, one_channel
 from bsdsbench.io import ReadBytes
@@ -325,5 +325,5 @@ def _one_image(values: object, what: str) -> NDArray[Any]:
     So (1, C, H, W) becomes (C, H, W), and (H, W, 1) becomes (H, W). Raises DataError, which begins
     with `what`, if it is no array of numbers.
     """
-    array = given_array(values, what)
+    array = check_array(values, what)
     return one_channel(array[0] if array.ndim == 4 and array.shape[0] == 1 else array)

@@ -52,7 +52,7 @@ from bsdsbench.runs.sources import (
     run_of_folders,
 )
 from bsdsbench.scores.counts import ImageRecord, Sides
-from bsdsbench.text import clip, listed, show
+from bsdsbench.text import join_names, shorten, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
@@ -567,8 +567,10 @@ def _map_in_order(
                 else:
                     pending.popleft()
             except Exception as error:
-                lost = listed([call[0].image_id for waiting in pending for call in waiting.calls])
-                fault = clip(f"{type(error).__name__}: {error}", 120)
+                lost = join_names(
+                    [call[0].image_id for waiting in pending for call in waiting.calls]
+                )
+                fault = shorten(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
                     f"a worker process died ({fault}; out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), in work: {lost}"

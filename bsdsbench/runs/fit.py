@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import Bools, Floats
-from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, to_unit_range
 from bsdsbench.loaders.labels import PIXEL_PAIRS, seg2bdry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Values
@@ -71,7 +71,7 @@ class Look:
         is_of_objects = "mask" in self.gt.parts and not self.gt.boundaries
         if self.pred.kind not in ("soft", "ucm2") or is_of_objects:
             return np.zeros((0, 0))
-        soft = unit(self.pred.boundary_map())
+        soft = to_unit_range(self.pred.boundary_map())
         return 1 - soft if self.protocol.invert else soft
 
     @cached_property
@@ -211,7 +211,7 @@ class Look:
         step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
         reduced_truth = truth[::step, ::step]
         if pred.kind == "soft":
-            soft = unit(pred.soft[::step, ::step])  # floats in [0, 1], not inverted yet
+            soft = to_unit_range(pred.soft[::step, ::step])  # floats in [0, 1], not inverted yet
             soft = 1 - soft if self.protocol.invert else soft
             return Thumbnails.of(pred.image_id, soft, reduced_truth != 0)
         if pred.classes.ndim > 2:  # one map per class

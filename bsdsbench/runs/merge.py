@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import given_list, kind_of_value
+from bsdsbench.arguments import check_list, kind_of_value
 from bsdsbench.errors import DataError, InputWarning, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Severity
@@ -27,7 +27,7 @@ from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import MatchCounts, counts_by_image
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import clip, listed, show
+from bsdsbench.text import join_names, shorten, show
 
 _COUNTED, _GROUP_COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _PLUGIN_SOURCES = "source of plug-in metrics"
@@ -68,10 +68,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     >>> len(parts[0].records), len(bb.merge(parts).records)
     (8, 16)
     """
-    runs = given_list(runs, "merge", "a list of runs")
+    runs = check_list(runs, "merge", "a list of runs")
     if not runs or not all(isinstance(run, Evaluation) for run in runs):
         given = ", ".join(kind_of_value(run) for run in runs if not isinstance(run, Evaluation))
-        fault = f"merge: {clip(given) or 'no runs'}, expected the shards of a run"
+        fault = f"merge: {shorten(given) or 'no runs'}, expected the shards of a run"
         raise MergeError(fault, fix="Evaluation.load(OUT) reads one")
     problems = _shard_problems(runs)  # lines, one for each difference such as another protocol
     shards = [str(run.provenance.shard) for run in runs]  # "I/N", or "None" if it is not a shard
@@ -83,7 +83,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             expected = "runs made by `evaluate --shard I/N`, in Python shard=(I, N)"
             fault = f"merge: {runs[0].name} is not a shard, expected {expected}"
             raise MergeError(fault, fix="for complete runs: --best-of or --splits")
-        problems.append(f"merge: shards {listed(shards)}, expected {listed(all_shards)}")
+        problems.append(f"merge: shards {join_names(shards)}, expected {join_names(all_shards)}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
@@ -102,7 +102,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     # Different folders may hold the maps of two epochs. It is no mistake if a single folder has two
     # paths, as on the machines of a cluster, or if a detector wrote the maps: it has one per shard
     if min(len(folders), len(places)) > 1 and not runs[0].provenance.detector:
-        fault = f"merge: the shards read predictions from {listed([*folders])}"
+        fault = f"merge: the shards read predictions from {join_names([*folders])}"
         warn(InputWarning(f"{fault}, expected the same maps in all of them"))
     for warning in merged.verdict():  # of the values in all files together
         warn(warning)

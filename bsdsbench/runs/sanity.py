@@ -43,7 +43,7 @@ from bsdsbench.runs.fit import (
 )
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 # Images that show something are searched among this many: the first slices of a volume may be empty
@@ -153,7 +153,7 @@ def warning_of_maps(
 ) -> InputWarning:
     """Return the warning "N of M checked maps DESCRIPTION [IDS]"."""
     kind = InvertedWarning if description is DARKER else InputWarning
-    has = f"{len(ids)} of {n_checked} checked maps {description} [{listed(list(ids), 3)}]"
+    has = f"{len(ids)} of {n_checked} checked maps {description} [{join_names(list(ids), 3)}]"
     return kind(has, fix=fix)
 
 
@@ -217,7 +217,7 @@ def _common_symptoms(
     for (code, problem, fix), ids in ids_of_symptom.items():
         # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
         if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
-            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
+            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{join_names(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
             yield kind(has, fix=fix)
 

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from bsdsbench.arguments import given_array, kind_of_value, suggest_one_map
+from bsdsbench.arguments import check_array, kind_of_value, suggest_one_map
 from bsdsbench.errors import (
     DataError,
     EmptyTruthError,
@@ -312,7 +312,7 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
             fix=suggest_one_map(tuple(pred.shape)),
         )
     if pred_axes == 3 and gt_axes == 3:  # raises if they sum to one everywhere
-        channels = list(given_array(gts, "ground truths"))
+        channels = list(check_array(gts, "ground truths"))
         refuse_channels(channels, "ground truths: ", "(B, H, W), a map of each image")
     preds = list(pred)
     ids = image_id

@@ -19,7 +19,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import Floats, Ints, given_array, given_list, kind_of_value
+from bsdsbench.arguments import Floats, Ints, check_array, check_list, kind_of_value
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -81,7 +81,7 @@ class Counts(_Named[NDArray[Any]]):
         """
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
-            numbers = given_array(value, name)
+            numbers = check_array(value, name)
             is_float = numbers.dtype.kind == "f"
             array = np.array(numbers, np.float64 if is_float else np.int64, order="C")
             array.setflags(write=False)
@@ -539,7 +539,7 @@ def counts_by_image(
     if isinstance(records, Counts):
         return {"image": records}
     expected = "ImageRecords, or the counts of one image"
-    records = given_list(records, f"{metric} scores", expected)
+    records = check_list(records, f"{metric} scores", expected)
     if not records:
         raise DataError(f"{metric} scores: no records, expected at least one")
     for record in records:

@@ -31,7 +31,7 @@ from bsdsbench.scores.counts import (
 )
 from bsdsbench.scores.ratios import BLOCK, Weights, divide, harmonic_mean, weighted_sum
 from bsdsbench.tables.result_object import TabularCurve
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -343,8 +343,8 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
         return ""
     subject = "the curve starts" if len(starts) == 1 else "the curves start"
     return (
-        f"{subject} at recall {listed(starts, 4)}; below that, precision counts as 0 "
-        f"(AP by `endpoints` {listed(areas, 4)})"
+        f"{subject} at recall {join_names(starts, 4)}; below that, precision counts as 0 "
+        f"(AP by `endpoints` {join_names(areas, 4)})"
     )
 
 

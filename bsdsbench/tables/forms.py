@@ -19,7 +19,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Table, lines_below_tables, to_text
 from bsdsbench.tables.templating import load_template
-from bsdsbench.text import visible
+from bsdsbench.text import escape_unprintable
 
 _SCHEMA = "bsdsbench.tables/2"
 # Limits of LaTeX
@@ -98,7 +98,7 @@ def _to_latex(tables: Sequence[Table]) -> str:
             heads=headings,
             star="*" if is_wide else "",  # table* spans both columns
             notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
-            visible=visible,  # a function that escapes unprintable characters, for the comments
+            visible=escape_unprintable,  # for the comments
         )
         texts.append(str(text))
     return "\n".join(texts)
@@ -143,7 +143,10 @@ def to_csv(table: Table) -> str:
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
         # The pattern matches the empty text before "=", for example
-        cells = [re.sub(_FORMULA_START, "'", visible(x)) if isinstance(x, str) else x for x in row]
+        cells = [
+            re.sub(_FORMULA_START, "'", escape_unprintable(x)) if isinstance(x, str) else x
+            for x in row
+        ]
         writer.writerow(cells)
     return out.getvalue()
 

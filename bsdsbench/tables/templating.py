@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from bsdsbench.text import visible
+from bsdsbench.text import escape_unprintable
 
 if TYPE_CHECKING:
     import jinja2
@@ -60,7 +60,11 @@ def load_template(text_format: str) -> jinja2.Template:
     from markupsafe import Markup
 
     def escape_value(value: object) -> object:
-        return value if isinstance(value, Markup) else _ESCAPES[text_format](visible(str(value)))
+        return (
+            value
+            if isinstance(value, Markup)
+            else _ESCAPES[text_format](escape_unprintable(str(value)))
+        )
 
     file = resources.files("bsdsbench.tables").joinpath(f"templates/{text_format}")
     environment = jinja2.Environment(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bools
-from bsdsbench.images import Map, binary_map, check_soft_map, one_map, unit, without_void
+from bsdsbench.images import Map, binary_map, check_soft_map, one_map, to_unit_range, without_void
 from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import Protocol
 
@@ -69,7 +69,7 @@ def nms(
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
     """Return a new C-contiguous float32 map in [0, 1]: uint8 is divided by 255, uint16 by 65535."""
-    values = unit(soft) if soft.dtype.kind == "u" else soft
+    values = to_unit_range(soft) if soft.dtype.kind == "u" else soft
     return np.array(values, np.float32, order="C")
 
 
@@ -104,9 +104,9 @@ def prepare(soft: Map, protocol: Protocol, valid: Bools | None = None) -> Map:
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)
-        # `unit` scales uint8 and uint16 to [0, 1]; a map of zeros stays as it is
-        divisor = unit(largest) if largest else 1.0
-        soft = unit(soft) / divisor
+        # `to_unit_range` scales uint8 and uint16 to [0, 1]; a map of zeros stays as it is
+        divisor = to_unit_range(largest) if largest else 1.0
+        soft = to_unit_range(soft) / divisor
     if protocol.invert:
         soft = invert(soft)
     soft = without_void(soft, valid)

@@ -14,9 +14,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Floats, given_word
+from bsdsbench.arguments import Floats, check_word
 from bsdsbench.errors import DataError
-from bsdsbench.images import check_soft_map, one_map, unit
+from bsdsbench.images import check_soft_map, one_map, to_unit_range
 from bsdsbench.protocol.fields import is_number
 from bsdsbench.text import number_text
 from bsdsbench.transforms.resize import Resize, resample
@@ -71,7 +71,7 @@ class MultiScale:
                 f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
                 f"{MAX_SCALE}, such as 0.5,1,1.5, or one of {', '.join(SCALES)}"
             )
-        kernel = cast(Resize, given_word(resize, "resize", get_args(Resize)))
+        kernel = cast(Resize, check_word(resize, "resize", get_args(Resize)))
         return None if numbers == (1.0,) and not flip else cls(numbers, flip, kernel)
 
     def __str__(self) -> str:
@@ -128,4 +128,6 @@ def _detect(detector: Detector, image: NDArray[np.uint8]) -> Floats:
         raise DataError("the detector returned labels, expected soft maps at several scales")
     if array.shape != shape:
         raise DataError(f"the detector returned shape {array.shape} for a picture of {shape}")
-    return np.asarray(unit(check_soft_map(one_map(array, "soft map"), "soft map")), np.float64)
+    return np.asarray(
+        to_unit_range(check_soft_map(one_map(array, "soft map"), "soft map")), np.float64
+    )

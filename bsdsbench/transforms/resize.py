@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from bsdsbench.arguments import Floats
-from bsdsbench.images import Map, check_soft_map, unit
+from bsdsbench.images import Map, check_soft_map, to_unit_range
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,7 +30,7 @@ def bicubic(soft: Map, shape: tuple[int, int]) -> Floats:
     this range, because the kernel overshoots. Clipping does not change which pixels reach a
     threshold in (0, 1].
     """
-    values = np.asarray(unit(check_soft_map(soft)), np.float64)
+    values = np.asarray(to_unit_range(check_soft_map(soft)), np.float64)
     return np.clip(_resize(values, shape, _cubic, 4), 0.0, 1.0)
 
 

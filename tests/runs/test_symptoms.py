@@ -81,7 +81,7 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         mask, valid = rng.random((2, 12, 15)) < rng.uniform(0.1, 0.9, (2, 1, 1))
         soft = np.clip(rng.random(mask.shape) * rng.random() + (k % 5) / 4 * (mask == k % 2), 0, 1)
         soft = soft > 0.5 if dtype == "?" else (WHITES.get(dtype, 1) * soft).astype(dtype)
-        values = bb.images.unit(soft)
+        values = bb.images.to_unit_range(soft)
         values = 1 - values if inverts else values
         parts = {"mask": mask} | ({"valid": valid} if k % 3 else {})
         beside = ~mask & (valid if k % 3 else True)

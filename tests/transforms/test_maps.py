@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.images import unit
+from bsdsbench.images import to_unit_range
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import _is_faint as is_faint
 from bsdsbench.transforms.maps import as_float32, invert, prepare
@@ -48,7 +48,7 @@ def test_faint_maps(soft, protocol, with_curve, without):
 def test_a_map_keeps_its_type_when_it_is_inverted(soft, turned, shares):
     assert invert(soft).dtype == soft.dtype
     assert invert(soft).tolist() == [turned]
-    assert unit(soft)[0] == pytest.approx(shares)
+    assert to_unit_range(soft)[0] == pytest.approx(shares)
     assert as_float32(soft).dtype == np.float32
     assert not np.shares_memory(as_float32(soft), soft)
     assert as_float32(soft)[0] == pytest.approx(shares, abs=1e-7)

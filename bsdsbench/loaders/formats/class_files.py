@@ -10,10 +10,10 @@ import numpy as np
 
 from bsdsbench.arguments import suggest_one_map
 from bsdsbench.images import Map, Prediction, describe_values, is_binary
-from bsdsbench.io import FaultError, ReadBytes, errors_naming
+from bsdsbench.io import FaultError, ReadBytes, file_errors
 from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.reading import Kind, ReadOptions
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 
 def read_predicted_classes(
@@ -32,14 +32,14 @@ def read_predicted_classes(
     palette = pictures.Palette.MASK if mask_options else pictures.Palette.INDICES
     for path in paths:
         array = pictures.require_one_array(pictures.read_arrays(path, palette, read=read), path)
-        with errors_naming(path, "a label map"):
+        with file_errors(path, "a label map"):
             if array.ndim > 3:  # with axes of length 1, which are dropped, as in (1, 1, H, W)
                 array = pictures.to_plane(array, "label map")
             maps.append(array)
             if array.shape != maps[0].shape:
                 expected = f"expected {maps[0].shape} of the first class"
                 raise FaultError(f"shape {array.shape}, {expected}")
-    with errors_naming(paths[0], "a label map"):
+    with file_errors(paths[0], "a label map"):
         if len(maps) > 1:  # one map per class, which stays as it is
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if mask_options is None:
@@ -62,7 +62,7 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
         if not {"Boundaries", "Segmentation"} <= {*struct}:
-            names = listed(sorted(struct))
+            names = join_names(sorted(struct))
             raise FaultError(f"GTcls has {names}, expected Boundaries and Segmentation")
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
@@ -100,7 +100,7 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     et al., ECCV 2018) does. Its refined annotations have one outline per class instead.
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
-    with errors_naming(file, "instances"):
+    with file_errors(file, "instances"):
         struct = arrays.get("GTinst")
         parts["instances"] = (
             struct["Segmentation"] if struct else pictures.require_one_array(arrays, file)

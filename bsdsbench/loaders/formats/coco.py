@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bools, Ints
 from bsdsbench.errors import DataError, InputWarning, warn
-from bsdsbench.io import MAX_PIXELS, FaultError, errors_naming, parse_json, read_bytes
+from bsdsbench.io import MAX_PIXELS, FaultError, file_errors, parse_json, read_bytes
 from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.text import listed, show
+from bsdsbench.text import join_names, show
 
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
@@ -72,7 +72,7 @@ class CocoItems:
         truth does not list.
         """
         by_image: dict[int, list[Entry]] = {}
-        with errors_naming(path, "a COCO file"):
+        with file_errors(path, "a COCO file"):
             content = parse_json(read_bytes(path))
             is_list = isinstance(content, list)  # of predictions, without images and categories
             if is_truth:
@@ -149,7 +149,7 @@ class CocoItems:
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
         _, shape = self.images[image_id]  # name, (rows, columns)
-        with errors_naming(path, "a COCO file"):
+        with file_errors(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
             segments = self._read_segments(entries, shape, is_truth)
@@ -220,7 +220,7 @@ class CocoItems:
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         ids = _read_segment_ids(png, shape)
-        with errors_naming(png, "a panoptic PNG"):
+        with file_errors(png, "a panoptic PNG"):
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         n_categories = len(self.categories)
@@ -256,7 +256,7 @@ class CocoItems:
 def _read_segment_ids(png: Path, shape: _Size) -> Ints:
     """Read the segment id of each pixel, R + 256 G + 65536 B, from a panoptic PNG of this shape."""
     data = read_bytes(png)
-    with errors_naming(png, "a panoptic PNG"):
+    with file_errors(png, "a panoptic PNG"):
         header = open_image(data)
         if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
             fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
@@ -409,7 +409,7 @@ def _get_id(entry: Entry, name: str, known: Collection[object], what: str) -> An
     """
     value = _get_field(entry, name)
     if not isinstance(value, int | float | str) or value not in known:
-        examples = listed([repr(key) for key in known], 5)
+        examples = join_names([repr(key) for key in known], 5)
         raise FaultError(f"{name} {value!r:.40}, expected one of the {what} ({examples})")
     return value
 

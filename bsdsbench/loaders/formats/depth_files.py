@@ -23,7 +23,7 @@ from bsdsbench.images import labels_to_integers
 from bsdsbench.io import FaultError, check_size
 from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.reading import binarise
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 _PREDICTED = ("pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction")
 _DEPTHS = ("depth", *_PREDICTED, "")
@@ -46,7 +46,7 @@ def parse_predicted_depth(
     known = [name for name in _DEPTHS if name in arrays]
     predicted = [name for name in known if "pred" in name] or known
     if len(predicted) > 1:
-        raise FaultError(f"has {listed(predicted)}, expected one of them: the predicted depth")
+        raise FaultError(f"has {join_names(predicted)}, expected one of them: the predicted depth")
     chosen = {name: arrays[name] for name in predicted} or arrays
     return {"depth": _find_depth_map(chosen, needed=True)}
 
@@ -93,7 +93,9 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
         if name in arrays:
             return to_plane(arrays[name], "depth")
     if needed:
-        raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
+        raise FaultError(
+            f"has {join_names(sorted(arrays))}, expected one array, or one named depth"
+        )
     return None
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from bsdsbench.arguments import Floats, Ints
 from bsdsbench.errors import FileFormatError, InputWarning, Problem, warn
-from bsdsbench.io import FaultError, PathLike, errors_naming, read_bytes
+from bsdsbench.io import FaultError, PathLike, file_errors, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.loaders.formats.text_tables import decode_text, with_decimal_points
 from bsdsbench.scores.counts import MatchCounts
@@ -72,7 +72,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> Floats
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
     rows = []
-    with errors_naming(path, "rows of numbers"):
+    with file_errors(path, "rows of numbers"):
         text = with_decimal_points(decode_text(data)).replace(",", " ").replace(";", " ")
         for number, line in enumerate(text.splitlines(), 1):
             words = line.split()
@@ -130,7 +130,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
     rows = _read_rows(path, EV1_COLUMNS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]  # by the threshold
     counts = rows[:, 1:]  # (T, 4)
-    with errors_naming(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
+    with file_errors(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
         # float64 holds every whole number up to 2**53
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
@@ -175,7 +175,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         if name.endswith(("_thr.txt", "_th.txt")):
             rows = rows[np.argsort(rows[:, 0], kind="stable")]  # by the threshold
         tables[name] = rows
-        with errors_naming(root / name, "an official table"):
+        with file_errors(root / name, "an official table"):
             _check_shares(name, tables[name])
     ev1: dict[str, MatchCounts] = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, ReadBytes, errors_naming, read_bytes
+from bsdsbench.io import PathLike, ReadBytes, file_errors, read_bytes
 from bsdsbench.loaders.formats.pictures import (
     IMAGE_SUFFIXES,
     decode_pixels,
@@ -27,7 +27,7 @@ def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8
     `read` returns the bytes of a file. Raises FileFormatError if it is damaged or not an image.
     """
     data = read(path)
-    with errors_naming(path, "a picture"):
+    with file_errors(path, "a picture"):
         return np.asarray(decode_pixels(data, open_image(data), "RGB"), np.uint8)
 
 

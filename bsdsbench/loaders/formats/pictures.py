@@ -27,8 +27,8 @@ from bsdsbench import io as bounded
 from bsdsbench.arguments import Bools, Floats, suggest_one_map
 from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem, Setting
 from bsdsbench.images import Map, one_channel
-from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
-from bsdsbench.text import listed, show
+from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, file_errors, read_bytes
+from bsdsbench.text import join_names, show
 
 if TYPE_CHECKING:
     from PIL import ImageFile
@@ -154,7 +154,7 @@ def read_arrays(
     module, function = decoder.split(":")  # imported only now, because formats need libraries
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
     data = read(path)
-    with errors_naming(path, expected_content):
+    with file_errors(path, expected_content):
         content = decode(data, palette) if suffix in IMAGE_SUFFIXES else decode(data)
     return content if isinstance(content, dict) else {"": content}
 
@@ -499,7 +499,7 @@ def require_one_array(
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
-        has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
+        has = f"variables {join_names(sorted(arrays))}" if arrays else "no variable"
         raise DataError(f"{show(path)}: has {has}, expected {expected}")
     return one_channel(array)
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from bsdsbench.arguments import Floats
 from bsdsbench.errors import InputWarning, warn
-from bsdsbench.io import FaultError, errors_naming, read_bytes
+from bsdsbench.io import FaultError, file_errors, read_bytes
 from bsdsbench.loaders.formats.text_tables import (
     decode_text,
     points_of_thousands,
     separator_of,
     with_decimal_points,
 )
-from bsdsbench.text import listed
+from bsdsbench.text import join_names
 
 _MAX_BYTES = 128 << 20
 _COMMENT = re.compile(r"\s*#(.*)")
@@ -91,7 +91,7 @@ def read_scores(
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     else:
         data = read_bytes(path, _MAX_BYTES)
-    with errors_naming(path, "a table of labels and scores"):
+    with file_errors(path, "a table of labels and scores"):
         if len(data) > _MAX_BYTES:
             raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
@@ -204,7 +204,7 @@ def _warn_of_unused(name: str, cells: Sequence[str]) -> None:
         if not {*groups} <= {"1", "1.0"}:
             warn(InputWarning(f"column {name!r} is not used: every row counts once"))
     elif 1 < len(groups) < max(3, len(cells)):  # as many as rows are rather numbers of rows
-        fault = f"column {name!r} is not used: the rows of {listed(groups, 3)} are pooled"
+        fault = f"column {name!r} is not used: the rows of {join_names(groups, 3)} are pooled"
         warn(InputWarning(f"{fault} in one curve (a file for each gives several)"))
 
 
@@ -262,13 +262,13 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
                 several, meaning = score_columns, "the score of the positive class"
             fix = []
             if len(several) > 1:
-                fix = [f"keep one of {listed([names[k] for k in several])}: {meaning}"]
-            raise FaultError(f"columns {listed(names)}, {expected}", fix=fix)
+                fix = [f"keep one of {join_names([names[k] for k in several])}: {meaning}"]
+            raise FaultError(f"columns {join_names(names)}, {expected}", fix=fix)
     elif len(names) != 2:
         raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     for name in (count, cluster):
         if name is not None and name not in names:
-            raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
+            raise FaultError(f"columns {join_names(names)}, expected one called {name!r}")
     count_column = None if count is None else names.index(count)
     cluster_column = None if cluster is None else names.index(cluster)
     used = (label, score, count_column, cluster_column)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Floats, given_number, given_word
+from bsdsbench.arguments import Floats, check_number, check_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -81,7 +81,7 @@ def _hausdorff(
     - "directed": the larger of the two outlines' percentiles
     - "area": as "directed", with each point weighted by the contour length that it stands for
     """
-    share = given_number(percent, "percent", 0, 100) / 100
+    share = check_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
     percentiles = np.full(pred.n.size, np.nan)
     for label in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
@@ -315,13 +315,13 @@ def measure(
     >>> round(measure("biou", a, b), 4), measure("assd-pooled", a, b)
     (0.1765, 1.6)
     """
-    usual_size = TABLE[given_word(name, "measure", TABLE)].size  # checks that the name is a key
-    given_word(empty, "empty", CONVENTIONS)
-    size = usual_size if size is None else given_number(size, f"size of {name}", 0, math.inf)
+    usual_size = TABLE[check_word(name, "measure", TABLE)].size  # checks that the name is a key
+    check_word(empty, "empty", CONVENTIONS)
+    size = usual_size if size is None else check_number(size, f"size of {name}", 0, math.inf)
     if name.startswith("hd%") and 0 < size < 1:
         raise DataError(f"size of {name}: {size:g}, expected a percentile: 95 for 95 %")
     if classes is not None:
-        classes = int(given_number(plain(classes), "classes", 1, math.inf, whole=True))
+        classes = int(check_number(plain(classes), "classes", 1, math.inf, whole=True))
     ignored = np.atleast_1d(() if ignore is None else ignore).tolist()
     if not all(is_number(value) and value % 1 == 0 for value in ignored):
         raise DataError(f"ignore: {ignore!r}, expected whole numbers")

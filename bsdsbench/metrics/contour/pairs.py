@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import Bools, Floats, Ints, given_array
+from bsdsbench.arguments import Bools, Floats, Ints, check_array
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import Map, binary_map, is_binary, one_map, same_shape
 from bsdsbench.metrics.label_maps import (
@@ -152,7 +152,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
     gt_without_void = gt if void is None else np.where(void, 0, gt)
     masks = []
     for values, side in ((pred, PRED_SIDE), (gt_without_void, GT_SIDE)):
-        array = given_array(values, side)
+        array = check_array(values, side)
         if array.dtype.kind in "iu" and not is_binary(array):
             labels = np.unique(as_label_map(array, side)).tolist()  # refuses arrays not of two axes
             if len(labels) > 2:  # a label map: its classes need names, and a first label

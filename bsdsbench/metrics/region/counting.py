@@ -49,9 +49,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import Floats, given_array, given_list
+from bsdsbench.arguments import Floats, check_array, check_list
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, to_unit_range
 from bsdsbench.kernels.arrays import Int32s
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
@@ -111,9 +111,9 @@ def region_counts(
     proto = Protocol.load(protocol)
     given: Any = gts.segmentations if isinstance(gts, GroundTruth) else gts
     given = [given] if getattr(given, "ndim", 0) == 2 else given  # a single annotator
-    annotators = Annotators.of(given_list(given, "ground truth", "label maps or a GroundTruth"))
+    annotators = Annotators.of(check_list(given, "ground truth", "label maps or a GroundTruth"))
     if not isinstance(pred, Prediction):
-        array = given_array(pred, "prediction")
+        array = check_array(pred, "prediction")
         if array.dtype.kind in "iub":  # one label map (H, W), or several (n, H, W)
             pred = Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
         elif array.shape == tuple(2 * n + 1 for n in annotators.shape):  # contours between pixels
@@ -199,7 +199,7 @@ def _close_regions(soft: Map, threshold: float) -> Int32s:
     """
     from scipy import ndimage
 
-    inside = unit(soft) < threshold
+    inside = to_unit_range(soft) < threshold
     labels, n_regions = ndimage.label(inside)
     if n_regions == 0:
         return np.ones(soft.shape, np.int32)
