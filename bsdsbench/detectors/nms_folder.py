@@ -16,7 +16,7 @@ from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import is_suppressed
 from bsdsbench.runs.keywords import StrPath
-from bsdsbench.runs.sanity import LOOKS, warning_of_maps
+from bsdsbench.runs.sanity import N_CHECKED, warning_of_maps
 from bsdsbench.text import join_names, show
 from bsdsbench.transforms.maps import prepare
 
@@ -64,11 +64,11 @@ def nms_files(
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
     _refuse_raw_maps([path for path in old if path.parent == target and path.name in names])
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
-    thin, bright = list[str](), list[str]()  # those of the first LOOKS maps, by their ids
+    thin, bright = list[str](), list[str]()  # those of the first N_CHECKED maps, by their ids
     for done, image_id in enumerate(ids, 1):
         try:
             soft = _mean_map([files[image_id] for files in files_of_folders])
-            if done <= LOOKS:
+            if done <= N_CHECKED:
                 values = to_unit_range(
                     prepare(soft, protocol.replace(nms=False))
                 )  # inverted, if asked for
@@ -80,7 +80,7 @@ def nms_files(
             errors.append(error)
         if progress:
             progress(done, len(ids), image_id)
-    n_checked = min(LOOKS, len(ids))
+    n_checked = min(N_CHECKED, len(ids))
     for image_ids, has, fix in (
         (thin, "have thin edges already, which a second NMS breaks up", "give the raw maps"),
         (bright, "are bright, also off their edges", Setting("invert", not protocol.invert)),
@@ -108,7 +108,7 @@ def _refuse_raw_maps(replaced: Sequence[Path]) -> None:
 
     They are probably inputs: a user may have taken the last folder for a second one.
     """
-    checked = replaced[:LOOKS]
+    checked = replaced[:N_CHECKED]
     n_raw = 0
     for path in checked:
         values = to_unit_range(load_prediction(path).soft)

@@ -177,7 +177,7 @@ class ExaminedImage:
     # The flip or rotation with which the map fits the ground truth far better, in words, or ""
     orientation: str = ""
     thumbnails: fit.Thumbnails | None = None  # float32; None if map or ground truth is constant
-    maps: fit.Look | None = None  # None unless the slow measurements were made
+    maps: fit.CheckedImage | None = None  # None unless the slow measurements were made
 
 
 @dataclass(slots=True)
@@ -232,7 +232,7 @@ class Examination:
             self.unread.append(error.problems[0])
             return
         pred = cast(Prediction, prediction)  # None only if annotators are scored
-        look = fit.Look(pred, gt, protocol)
+        checked = fit.CheckedImage(pred, gt, protocol)
         pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
         image = ExaminedImage(image_id, paths[0].name, sizes, codes=set())
@@ -248,7 +248,7 @@ class Examination:
         else:
             image.codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
         if metric.name in registry.DEFAULT_METRICS:  # boundary
-            measure = _measure_boundaries(image, look, measure) and measure
+            measure = _measure_boundaries(image, checked, measure) and measure
         if not measure or not fits:
             return
         try:
@@ -257,7 +257,7 @@ class Examination:
             self.refused.append(str(error.problems[0]))
             return
         self.measured.append(ImageRecord(gt.image_id, gt.shape, {metric.name: counts}))
-        for symptom in sanity.find_symptoms(look, [metric]):
+        for symptom in sanity.find_symptoms(checked, [metric]):
             self.symptoms.setdefault(symptom, []).append(image.file)
 
     def report_images(
@@ -320,19 +320,19 @@ class Examination:
         details : values for further placeholders of the message. {tried} is set here, such as
             "F rises from 0.512 to 0.633"
         """
-        looks = [image.maps for image in images if image.maps]
-        if not looks:
+        checked_images = [image.maps for image in images if image.maps]
+        if not checked_images:
             return
         f_values = []  # ODS F without and with the remedy
         for trial, changes_maps in ((self.protocol, False), (protocol or self.protocol, True)):
             trial = trial.replace(thresholds=N_THRESHOLDS_OF_TRIAL)
             options = self.metric.options_of(trial)
             counts = []
-            for look in looks:
-                pred = look.pred
+            for checked in checked_images:
+                pred = checked.pred
                 if change and changes_maps:
                     pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
-                counts.append(self.metric.count(pred, look.gt, trial, options))
+                counts.append(self.metric.count(pred, checked.gt, trial, options))
             score = self.metric.score_of(self.metric.stack(counts), trial)
             f_values.append(float(score["ods"]["f"]))
         before, after = f_values
@@ -341,7 +341,7 @@ class Examination:
             self.report_images(code, images, tried=tried, **details)
 
 
-def _measure_boundaries(image: ExaminedImage, look: fit.Look, measure: bool) -> bool:
+def _measure_boundaries(image: ExaminedImage, checked: fit.CheckedImage, measure: bool) -> bool:
     """Find the problems of a boundary map, and add their codes, such as "zero", to `image`.
 
     Returns True if the map and the ground truth can be compared: they have the same size, and
@@ -349,28 +349,28 @@ def _measure_boundaries(image: ExaminedImage, look: fit.Look, measure: bool) -> 
     are the slow measurements made. Otherwise, only the values of the map and of the ground truth
     are checked, and nothing at all if the prediction has no soft map.
     """
-    image.annotators = len(look.gt.boundaries)
-    if not look.soft.size:
+    image.annotators = len(checked.gt.boundaries)
+    if not checked.soft.size:
         return False
-    if image.annotators and look.is_mostly_boundary:
+    if image.annotators and checked.is_mostly_boundary:
         image.codes.add("gt-polarity")
-    if look.soft.max() == look.soft.min():
-        if look.soft.any():
+    if checked.soft.max() == checked.soft.min():
+        if checked.soft.any():
             image.codes.add("saturated")
-        elif look.truth.any():  # otherwise it is right
+        elif checked.truth.any():  # otherwise it is right
             image.codes.add("zero")
-    elif look.pred.kind == "soft" and len(np.unique(look.pred.soft)) < FEW_VALUES:
+    elif checked.pred.kind == "soft" and len(np.unique(checked.pred.soft)) < FEW_VALUES:
         image.codes.add("few-values")
-    if not look.is_comparable:  # other sizes, or one of the two is constant
+    if not checked.is_comparable:  # other sizes, or one of the two is constant
         return False
     # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
-    small = fit.Thumbnails.of(image.image_id, look.soft, look.truth)
+    small = fit.Thumbnails.of(image.image_id, checked.soft, checked.truth)
     image.orientation = small.best_orientation()
     pred, truth = small.pred.astype(np.float32), small.truth.astype(np.float32)
     image.thumbnails = fit.Thumbnails(image.image_id, pred, truth)
     if measure:
-        image.maps = look
-        image.codes |= measured_maps.find_slow_problems(image.file, look)
+        image.maps = checked
+        image.codes |= measured_maps.find_slow_problems(image.file, checked)
     return True
 
 

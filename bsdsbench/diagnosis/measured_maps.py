@@ -30,7 +30,7 @@ HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is 
 VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
-def find_slow_problems(file: str, look: fit.Look) -> set[str]:
+def find_slow_problems(file: str, checked: fit.CheckedImage) -> set[str]:
     """Return the codes of those problems of a boundary map that are slow to find.
 
     - "inverted": the map is much darker on the ground truth than off it
@@ -43,21 +43,21 @@ def find_slow_problems(file: str, look: fit.Look) -> set[str]:
 
     The last three, and artefacts, are looked for in soft maps only, and not in a ucm2.
     """
-    protocol, is_soft = look.protocol, look.pred.kind == "soft"
-    codes = {"inverted"} if look.has_dark_boundaries else set()
+    protocol, is_soft = checked.protocol, checked.pred.kind == "soft"
+    codes = {"inverted"} if checked.has_dark_boundaries else set()
     is_jpeg = file.lower().endswith((".jpg", ".jpeg"))
-    if is_jpeg or (is_soft and _jpeg_ratio(look.soft) > JPEG_RATIO):
+    if is_jpeg or (is_soft and _jpeg_ratio(checked.soft) > JPEG_RATIO):
         codes.add("jpeg")
     if not is_soft:
         return codes
     if protocol.nms or not protocol.thin:  # thins raw maps itself, or does not thin at all
-        codes |= {"thinned"} if fit.is_suppressed(look.soft) else set()
-    elif fit.thickness(look.soft) > THICK:
+        codes |= {"thinned"} if fit.is_suppressed(checked.soft) else set()
+    elif fit.thickness(checked.soft) > THICK:
         codes.add("raw")
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
     # decides whether a value of k/100 reaches them. NMS would change the values
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-    soft = look.pred.soft
+    soft = checked.pred.soft
     if is_matlab_grid and soft.dtype.kind == "f" and not protocol.nms:
         values = np.unique(soft[(soft > 0) & (soft < 1)])
         # The nearest multiples of 1/100, rounded to the dtype of the map

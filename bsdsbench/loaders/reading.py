@@ -387,7 +387,7 @@ class Readings(NamedTuple):
             has = f"{len(dark)} of {n_maps} maps {DARKER} [{join_names(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             yield InvertedWarning(has, fix=invert if len(dark) > n_light else "invert only these")
-        # If the truth of all images is inverted, the first look tells it
+        # If the truth of all images is inverted, the check of the first images tells it
         inverted = list[str]()
         for record, gt in zip(records, gts, strict=True):
             inverted += [record.image_id] if gt.values & Values.DARK else []
@@ -462,7 +462,7 @@ def _scale_warnings(
             in_percent.append(record.image_id)
     if 4 * len(of_8_bits) >= len(records):
         narrow = of_8_bits
-    if 3 <= len(in_percent) < len(records) <= 4 * len(in_percent):  # the first look tells all
+    if 3 <= len(in_percent) < len(records) <= 4 * len(in_percent):  # if all: `FirstImages`
         has = f"100 of 255 is the largest value of {len(in_percent)} of {len(records)} maps"
         fix = "percent? save all maps on the same scale"
         yield InputWarning(f"{has} [{join_names(in_percent, 3)}]", fix=fix)

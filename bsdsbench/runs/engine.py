@@ -39,9 +39,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
-from bsdsbench.runs.fit import Look
+from bsdsbench.runs.fit import CheckedImage
 from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
-from bsdsbench.runs.sanity import LOOKS, FirstLooks, describe_bug, evidence_of
+from bsdsbench.runs.sanity import N_CHECKED, FirstImages, describe_bug, evidence_of
 from bsdsbench.runs.sources import (
     FileItem,
     Inputs,
@@ -251,12 +251,12 @@ def _count_all(
     total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
     images = _CountedImages()
-    looks = FirstLooks(plan)  # maps of the first images, which are checked once for mistakes
+    first_images = FirstImages(plan)  # these are checked once for mistakes
     # Image id -> hash of its files and settings when its record was stored
     hashes = stored.fingerprints if stored is not None else {}
     stores = stored is not None  # then workers also return each record as bytes, to be stored
     calls = (
-        _Call(item, plan, hashes.get(item.image_id, ""), sanity_check=k < LOOKS, serialise=stores)
+        _Call(item, plan, hashes.get(item.image_id, ""), k < N_CHECKED, serialise=stores)
         for k, item in enumerate(source)
     )
     with (
@@ -286,18 +286,18 @@ def _count_all(
             has_prediction = call.item.form == ""  # not "none" or "humans", see `Item.form`
             if record is not None and has_prediction:
                 truth, fingerprint = record.truth, record.fingerprint
-            read_again = partial(_read_look, call.item, plan, fingerprint)
-            looks.add(outcome.look, truth, read_again)  # `look`: if `sanity_check` was set
+            read_again = partial(_read_for_checks, call.item, plan, fingerprint)
+            first_images.add(outcome.checked, truth, read_again)  # None beyond the first images
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
-    looks.check()  # if this was not done, as there are few images
-    images.warned_inverted = looks.warned_inverted
+    first_images.check()  # if this was not done, as there are few images
+    images.warned_inverted = first_images.warned_inverted
     return images
 
 
-def _read_look(item: Item, plan: Plan, fingerprint: str) -> Look | None:
+def _read_for_checks(item: Item, plan: Plan, fingerprint: str) -> CheckedImage | None:
     """Return the maps of an image that was counted, and whose record has this `fingerprint`."""
-    return count(item, plan, fingerprint, sanity_check=True).look
+    return count(item, plan, fingerprint, sanity_check=True).checked
 
 
 def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
@@ -336,13 +336,13 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
 
 @attrs.frozen
 class Outcome:
-    """The return value of `count`. If all fields but `look` are empty, the image is left out."""
+    """The return value of `count`. If all fields but `checked` are empty, the image is left out."""
 
     record: ImageRecord | None = None  # the counts
     data: bytes = b""  # the serialised record, if requested
     unchanged: bool = False  # True if the stored record of the image is still valid
     error: DataError | None = None
-    look: Look | None = None  # the maps for `first_look`, if requested
+    checked: CheckedImage | None = None  # the maps for `check_first_images`, if requested
 
 
 def count(
@@ -364,7 +364,7 @@ def count(
     serialise: True to also return the record as bytes.
     """
     protocol = plan.protocol
-    look = None
+    checked = None
     try:
         files = HeldFiles()  # reads each file once, for its hash and for decoding
         fingerprint = image_fingerprint(item, plan.settings_hash, files)
@@ -380,7 +380,7 @@ def count(
         first_metrics = plan.metric_groups[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
-            look = Look(pred, gt, protocol)
+            checked = CheckedImage(pred, gt, protocol)
         is_empty = first_metrics[0].gt_kind == "annotators"  # only boundaries can be missing
         valid = gt.parts.get("valid", True)  # False for void pixels
         for drawing in gt.boundaries:
@@ -388,14 +388,14 @@ def count(
         if is_empty and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (is_empty and protocol.empty_gt != "count"):
-            return Outcome(unchanged=unchanged, look=look)
+            return Outcome(unchanged=unchanged, checked=checked)
         record = _count_metrics(item, inputs, plan, fingerprint, started)
-        return Outcome(record, pack_record(record) if serialise else b"", look=look)
+        return Outcome(record, pack_record(record) if serialise else b"", checked=checked)
     except DataError as error:
-        return Outcome(error=error, look=look)
+        return Outcome(error=error, checked=checked)
     except Exception as error:  # a bug must not stop the other images
         fault = describe_bug(error, plan)
-        return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
+        return Outcome(error=DataError(Problem(item.image_id, fault)), checked=checked)
 
 
 def _count_metrics(

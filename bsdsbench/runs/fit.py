@@ -52,7 +52,7 @@ _N_ERRORS = 3  # and by more than so many standard errors, as those of noise by 
 
 
 @dataclass(eq=False)
-class Look:
+class CheckedImage:
     """The prediction and the ground truth of one image, and the facts that checks read of them.
 
     A fact is computed when a check first asks for it, and kept.

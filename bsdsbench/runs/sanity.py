@@ -1,8 +1,8 @@
 """Check whether predicted maps are inverted, flipped, swapped, too thick or on the wrong scale.
 
-`FirstLooks` checks the first images of a run (`first_look`), and the `doctor` command applies the
-same functions to every image. `evidence_of` collects statistics of each image's values, which
-`loaders.reading.check_all_values` pools over all images of the run.
+`FirstImages` checks the first images of a run (`check_first_images`), and the `doctor` command
+applies the same functions to every image. `evidence_of` collects statistics of each image's values,
+which `loaders.reading.check_all_values` pools over all images of the run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.fit import (
     BROAD_EDGES,
-    Look,
+    CheckedImage,
     Thumbnails,
     find_swaps,
     is_suppressed,
@@ -45,7 +45,7 @@ from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import join_names
 
-LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
+N_CHECKED = 4  # number of images to check: the first by name, because neighbours are often swapped
 # Images that show something are searched among this many: the first slices of a volume may be empty
 _MOST_SEARCHED = 100
 FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
@@ -73,16 +73,16 @@ _GENERAL_PRESETS = ("bsds500", "custom")  # those that are also used for own dat
 _MANY_MAPS = 10  # as many label maps as annotators, and at least this many, are probably slices
 
 
-def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Symptom]:
+def find_symptoms(checked: CheckedImage, metrics: Sequence[Metric[Any]]) -> Iterator[Symptom]:
     """Yield (code, description, fix) for each sign of a wrong setting or file in one image.
 
     The fix is an option to set (`Setting`) or an instruction in words. The `symptoms` of metrics
     that have their own are among them.
     """
-    pred, gt, protocol = look.pred, look.gt, look.protocol
-    if look.areas and (orientation := look.areas.best_orientation()):  # "" if it is right
+    pred, gt, protocol = checked.pred, checked.gt, checked.protocol
+    if checked.areas and (orientation := checked.areas.best_orientation()):  # "" if it is right
         yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
-    if "mask" in gt.parts and look.is_dark_on_mask():
+    if "mask" in gt.parts and checked.is_dark_on_mask():
         yield "inverted", "the map is darker on the object than beside it", _turn_back(protocol)
     # `valid` is False for void pixels, such as those outside a field of view, marked by 0 in a file
     drawn_maps = (gt.mask,) if "mask" in gt.parts else gt.boundaries
@@ -97,9 +97,9 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
     if n_maps == len(gt.boundaries) and n_maps >= _MANY_MAPS:
         problem = f"there are {n_maps} label maps beside as many annotators: slices of a volume?"
         yield "volume", problem, "save a file for each slice"
-    is_apart = sum(map(np.any, gt.boundaries)) > 1 and look.truth.max() == 1
+    is_apart = sum(map(np.any, gt.boundaries)) > 1 and checked.truth.max() == 1
     # In every fourth row and column, lines are thin, also those drawn with a broad pen
-    if is_apart and thickness(look.truth[::4, ::4]) > BROAD_EDGES:
+    if is_apart and thickness(checked.truth[::4, ::4]) > BROAD_EDGES:
         problem = "the areas that annotators mark never overlap: a file for each object?"
         yield "objects", problem, "merge the files of an image"
     # Whether label maps of the ground truth count as such, or for the boundaries between labels
@@ -113,8 +113,8 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
             opt = metric.options_of(protocol)
             if metric.fits(pred, gt, opt):
                 yield from metric.symptoms(pred, gt, protocol, opt)
-    # If a metric matches boundaries, `first_look` checks all images for inverted ground truth
-    if not are_matched and look.is_comparable and look.is_truth_inverted():
+    # If a metric matches boundaries, `check_first_images` finds inverted ground truth
+    if not are_matched and checked.is_comparable and checked.is_truth_inverted():
         problem = "most pixels of the truth are boundaries, on which the map is darker"
         turn_back = Setting("gt_invert", not protocol.gt_invert)
         yield "inverted", f"{problem} (dark lines on white?)", turn_back
@@ -123,8 +123,8 @@ def find_symptoms(look: Look, metrics: Sequence[Metric[Any]]) -> Iterator[Sympto
     if is_general and thins_maps and protocol.thin and not protocol.gt_thin and gt.boundaries:
         drawn = gt.boundaries[0].astype(np.float64)  # lines of several annotators are adjacent
         are_broad_lines = thickness(drawn) > BROAD_EDGES >= thickness(drawn[::4, ::4])
-        # Below a broad map they may be areas, of which `first_look` warns
-        if are_broad_lines and (protocol.nms or thickness(look.soft) <= BROAD_EDGES):
+        # Below a broad map they may be areas, of which `check_first_images` warns
+        if are_broad_lines and (protocol.nms or thickness(checked.soft) <= BROAD_EDGES):
             problem = "lines of the truth are several pixels wide, and thin edges match only a part"
             yield "broad", problem, Setting("gt_thin")
     if reads_regions:
@@ -157,8 +157,8 @@ def warning_of_maps(
     return kind(has, fix=fix)
 
 
-def first_look(
-    looks: Sequence[Look],
+def check_first_images(
+    images: Sequence[CheckedImage],
     protocol: Protocol,
     unused: Collection[str],
     metrics: Sequence[Metric[Any]] = (),
@@ -174,14 +174,18 @@ def first_look(
     """
     warnings = list[InputWarning]()
     if not protocol.normalise and "normalise" not in unused:  # values count as they are
-        warnings += _find_small_scales(looks)
-    warnings += _common_symptoms(looks, metrics)
-    comparable, covered, dark = list[Look](), list[str](), list[str]()  # the last two are ids
-    for look in looks:
-        if look.is_comparable:
-            comparable.append(look)
-            covered += [look.pred.image_id] if look.is_mostly_boundary else []
-            dark += [look.pred.image_id] if look.has_dark_boundaries else []
+        warnings += _find_small_scales(images)
+    warnings += _common_symptoms(images, metrics)
+    comparable, covered, dark = (
+        list[CheckedImage](),
+        list[str](),
+        list[str](),
+    )  # the last two are ids
+    for checked in images:
+        if checked.is_comparable:
+            comparable.append(checked)
+            covered += [checked.pred.image_id] if checked.is_mostly_boundary else []
+            dark += [checked.pred.image_id] if checked.has_dark_boundaries else []
     n_checked = len(comparable)
     are_covered, are_dark = 2 * len(covered) > n_checked, 2 * len(dark) > n_checked
     is_matched = not {"nms", "max_dist"} & set(unused)  # the run matches boundary pixels
@@ -193,7 +197,7 @@ def first_look(
         # Boundaries cover a small part of an image, unless they are inverted or objects
         fixes = _turn_back(protocol) if are_covered else Setting("invert", not protocol.invert)
         return [*warnings, warning_of_maps(DARKER, dark, n_checked, fixes)]
-    mistakes = [] if are_covered else _find_mistaken_files(looks, metrics, protocol)
+    mistakes = [] if are_covered else _find_mistaken_files(images, metrics, protocol)
     mistakes = mistakes or _find_flipped_or_swapped(comparable)
     if not mistakes and is_matched and (protocol.thin or protocol.nms):
         mistakes = _find_thick_or_thin_maps(comparable, protocol.nms)
@@ -201,23 +205,23 @@ def first_look(
 
 
 def _common_symptoms(
-    looks: Sequence[Look], metrics: Sequence[Metric[Any]]
+    images: Sequence[CheckedImage], metrics: Sequence[Metric[Any]]
 ) -> Iterator[InputWarning]:
     """Yield a warning for each symptom (`find_symptoms`) that more than half of the images have.
 
     If a metric raises DataError for an image, only its symptoms up to then are included.
     """
     ids_of_symptom = dict[Symptom, list[str]]()
-    for look in looks:
+    for checked in images:
         symptoms = set[Symptom]()
         with suppress(DataError):  # counting the image raised the same error
-            symptoms.update(find_symptoms(look, metrics))
+            symptoms.update(find_symptoms(checked, metrics))
         for symptom in sorted(symptoms, key=str):
-            ids_of_symptom.setdefault(symptom, []).append(look.pred.image_id)
+            ids_of_symptom.setdefault(symptom, []).append(checked.pred.image_id)
     for (code, problem, fix), ids in ids_of_symptom.items():
         # "scale" is that of depth maps, on which few measures depend; the doctor alone reports it
-        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance(code, len(ids)):
-            has = f"{problem} in {len(ids)} of {len(looks)} checked images [{join_names(ids, 3)}]"
+        if 2 * len(ids) > len(images) and code != "scale" and not is_chance(code, len(ids)):
+            has = f"{problem} in {len(ids)} of {len(images)} checked images [{join_names(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
             yield kind(has, fix=fix)
 
@@ -231,40 +235,45 @@ def is_chance(code: str, n_images: int) -> bool:
 
 
 @attrs.define
-class FirstLooks:
+class FirstImages:
     """Collects the maps of a run's first images, and warns of mistakes once there are enough.
 
     An image whose ground truth is the same everywhere tells nothing about orientation, labels or
-    void values. Therefore the first LOOKS other images are checked or, if there are none among the
-    first _MOST_SEARCHED, the first LOOKS images.
+    void values. Therefore the first N_CHECKED other images are checked or, if there are none among
+    the first _MOST_SEARCHED, the first N_CHECKED images.
     """
 
     plan: Plan
     n_seen: int = 0
     are_checked: bool = False
     warned_inverted: bool = False  # True if maps look inverted
-    shown: list[Look] = attrs.Factory(list)  # of images that show something
-    others: list[Look] = attrs.Factory(list)  # of others among the first LOOKS
+    shown: list[CheckedImage] = attrs.Factory(list)  # of images that show something
+    others: list[CheckedImage] = attrs.Factory(list)  # of others among the first N_CHECKED
     plain_truths: set[str] = attrs.Factory(set)  # hashes of ground truth that shows nothing
 
-    def add(self, look: Look | None, truth: str, read_again: Callable[[], Look | None]) -> None:
+    def add(
+        self,
+        checked: CheckedImage | None,
+        truth: str,
+        read_again: Callable[[], CheckedImage | None],
+    ) -> None:
         """Add the next image, and check the images as soon as there are enough.
 
-        look: its maps; None beyond the first LOOKS images, and if it has none.
+        checked: its maps; None beyond the first N_CHECKED images, and if it has none.
         truth: a hash of its ground truth; "" if it has no prediction or could not be counted.
         read_again: returns its maps.
         """
         if self.are_checked:
             return
         self.n_seen += 1
-        if self.n_seen > LOOKS and truth and truth not in self.plain_truths:
-            look = read_again()
-        if look is not None and _shows_something(look.gt, self.plan.metric_groups[0].void):
-            self.shown.append(look)
-        elif look is not None:
+        if self.n_seen > N_CHECKED and truth and truth not in self.plain_truths:
+            checked = read_again()
+        if checked is not None and _shows_something(checked.gt, self.plan.metric_groups[0].void):
+            self.shown.append(checked)
+        elif checked is not None:
             self.plain_truths.add(truth)
-            self.others += [look] if self.n_seen <= LOOKS else []
-        if len(self.shown) == LOOKS or self.n_seen == _MOST_SEARCHED:
+            self.others += [checked] if self.n_seen <= N_CHECKED else []
+        if len(self.shown) == N_CHECKED or self.n_seen == _MOST_SEARCHED:
             self.check()
 
     def check(self) -> None:
@@ -272,10 +281,12 @@ class FirstLooks:
         if self.are_checked:
             return
         self.are_checked = True
-        plan, looks = self.plan, self.shown or self.others
+        plan, images = self.plan, self.shown or self.others
         try:
             # `plan.unused`: fields of the protocol that affect no score of the run
-            warnings = first_look(looks, plan.protocol, plan.unused, plan.metric_groups[0].metrics)
+            warnings = check_first_images(
+                images, plan.protocol, plan.unused, plan.metric_groups[0].metrics
+            )
         except Exception as error:  # a bug in a metric's own search for mistakes, as of a plug-in
             fault = describe_bug(error, plan)
             if plan.on_error == "fail":
@@ -307,7 +318,7 @@ def describe_bug(error: Exception, plan: Plan) -> str:
     return describe_unexpected(error, packages | {"bsdsbench"})
 
 
-def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
+def _find_small_scales(images: Sequence[CheckedImage]) -> Iterator[InputWarning]:
     """Yield a warning if the soft maps of the first images seem to be on a smaller scale.
 
     - 16 bits: all maps end between 256 and 4095, as pictures of 10 or 12 bits do
@@ -320,12 +331,12 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
     """
     maxima_of_white = dict[int, list[int]]()  # white of the dtype -> the largest value of each map
     n_soft = n_narrow = 0
-    for look in looks:
-        if look.pred.kind == "soft" and look.pred.soft.size:
+    for checked in images:
+        if checked.pred.kind == "soft" and checked.pred.soft.size:
             n_soft += 1
-            least_value, largest_value = look.pred.soft.min(), look.pred.soft.max()
-            maxima_of_white.setdefault(look.white, []).append(int(largest_value))
-            low, high = least_value / look.white, largest_value / look.white
+            least_value, largest_value = checked.pred.soft.min(), checked.pred.soft.max()
+            maxima_of_white.setdefault(checked.white, []).append(int(largest_value))
+            low, high = least_value / checked.white, largest_value / checked.white
             # A little wider, because 8 bits round the ends to 0.267 and 0.733
             is_narrow = 0.265 < low < high < 0.735
             begins_as_softmax, begins_as_sigmoid = low < 0.285, 0.495 < low < 0.515
@@ -349,24 +360,24 @@ def _find_small_scales(looks: Sequence[Look]) -> Iterator[InputWarning]:
 
 
 def _find_mistaken_files(
-    looks: Sequence[Look], metrics: Sequence[Metric[Any]], protocol: Protocol
+    images: Sequence[CheckedImage], metrics: Sequence[Metric[Any]], protocol: Protocol
 ) -> list[InputWarning]:
     """Find the first of these signs that predictions come from wrong files.
 
     - All of two or more predictions have one value everywhere, although their ground truth has not.
       Half of them are enough for soft maps; those that are all 0 are not counted, because some
       images have no boundary.
-    - All of LOOKS (4) images have the same prediction but different ground truth.
+    - All of N_CHECKED (4) images have the same prediction but different ground truth.
     - More than half of the masks and label maps fit the ground truth of another image.
 
     metrics, protocol: those of the run, which tell the values of void pixels.
     """
-    is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
+    is_soft = bool(images) and images[0].pred.kind in ("soft", "ucm2")
     constant = list[str]()  # ids
     n_same, are_all_empty = 0, True  # `n_same`: how many predictions equal the first
     has_masks, first_maps = False, ()
-    for look in looks:
-        predicted = look.pred.parts[look.pred.kind]
+    for checked in images:
+        predicted = checked.pred.parts[checked.pred.kind]
         # Or several label maps, such as one for each threshold
         maps = predicted if isinstance(predicted, tuple) else (predicted,)
         first_maps = first_maps or maps
@@ -379,39 +390,41 @@ def _find_mistaken_files(
         are_all_empty &= is_empty
         if is_constant and not (is_soft and is_empty):
             void = registry.void_labels(metrics, protocol)
-            constant += [look.pred.image_id] if _shows_something(look.gt, void) else []
-        has_masks |= "mask" in look.gt.parts
+            constant += [checked.pred.image_id] if _shows_something(checked.gt, void) else []
+        has_masks |= "mask" in checked.gt.parts
     # If no map or mask of the whole set predicts anything, the end of the run warns of that
     # (`Readings.check_values`), so that a warning here would repeat it
     is_reported = are_all_empty and (is_soft or has_masks)
-    n_needed = max(2, len(looks) / 2 if is_soft else len(looks))
+    n_needed = max(2, len(images) / 2 if is_soft else len(images))
     if len(constant) >= n_needed and not is_reported:
         description = "have one value everywhere, unlike their ground truth"
-        return [warning_of_maps(description, constant, len(looks), "predict again")]
-    are_same = n_same == len(looks) == LOOKS and not constant and not are_all_empty
-    if are_same and len({look.gt.fingerprint for look in looks}) > 1:
-        ids = [look.pred.image_id for look in looks]
-        return [warning_of_maps("are the same map", ids, len(looks), "save one each, if not meant")]
-    thumbnails = filter(None, map(attrgetter("areas"), looks))  # None without a mask or labels
-    return _find_swapped(thumbnails, len(looks), n_needed=len(looks) // 2 + 1)
+        return [warning_of_maps(description, constant, len(images), "predict again")]
+    are_same = n_same == len(images) == N_CHECKED and not constant and not are_all_empty
+    if are_same and len({checked.gt.fingerprint for checked in images}) > 1:
+        ids = [checked.pred.image_id for checked in images]
+        return [
+            warning_of_maps("are the same map", ids, len(images), "save one each, if not meant")
+        ]
+    thumbnails = filter(None, map(attrgetter("areas"), images))  # None without a mask or labels
+    return _find_swapped(thumbnails, len(images), n_needed=len(images) // 2 + 1)
 
 
-def _find_flipped_or_swapped(looks: Sequence[Look]) -> list[InputWarning]:
+def _find_flipped_or_swapped(images: Sequence[CheckedImage]) -> list[InputWarning]:
     """Find flipped maps, a warning for each way such as "upside down", or else swapped maps.
 
     If maps are flipped, their correlations with other images say nothing.
     """
     thumbnails, flipped = list[Thumbnails](), dict[str, list[str]]()  # orientation -> ids
-    for look in looks:
-        image = Thumbnails.of(look.pred.image_id, look.soft, look.truth)
+    for checked in images:
+        image = Thumbnails.of(checked.pred.image_id, checked.soft, checked.truth)
         thumbnails.append(image)
         if orientation := image.best_orientation():  # "" if it is right
             flipped.setdefault(orientation, []).append(image.image_id)
     warnings = list[InputWarning]()
     for orientation, ids in flipped.items():
         description = f"fit their ground truth only {orientation}"
-        warnings.append(warning_of_maps(description, ids, len(looks)))
-    return warnings or _find_swapped(thumbnails, len(looks))
+        warnings.append(warning_of_maps(description, ids, len(images)))
+    return warnings or _find_swapped(thumbnails, len(images))
 
 
 def _find_swapped(
@@ -425,7 +438,7 @@ def _find_swapped(
     return [warning_of_maps(description, swaps, n_checked, "check the names of the files")]
 
 
-def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarning]:
+def _find_thick_or_thin_maps(images: Sequence[CheckedImage], nms: bool) -> list[InputWarning]:
     """Warn if most maps have thin edges, on which NMS is done, broad ones without it, or regions.
 
     If the ground truth of a map has broad edges too, it marks areas instead of lines, which is
@@ -433,20 +446,20 @@ def _find_thick_or_thin_maps(looks: Sequence[Look], nms: bool) -> list[InputWarn
     """
     ids: dict[str, list[str]] = {"thin": [], "areas": [], "regions": [], "broad": []}
     n_checked = 0
-    for look in looks:
-        if not nms and look.pred.kind != "soft":
+    for checked in images:
+        if not nms and checked.pred.kind != "soft":
             continue
         n_checked += 1
-        if nms and is_suppressed(look.soft):
-            ids["thin"].append(look.pred.image_id)
-        elif not nms and thickness(look.soft) > BROAD_EDGES:
-            is_area = thickness(look.truth) > BROAD_EDGES
-            key = "areas" if is_area else "regions" if shows_regions(look.soft) else "broad"
-            ids[key] += [] if is_area and look.protocol.gt_thin else [look.pred.image_id]
+        if nms and is_suppressed(checked.soft):
+            ids["thin"].append(checked.pred.image_id)
+        elif not nms and thickness(checked.soft) > BROAD_EDGES:
+            is_area = thickness(checked.truth) > BROAD_EDGES
+            key = "areas" if is_area else "regions" if shows_regions(checked.soft) else "broad"
+            ids[key] += [] if is_area and checked.protocol.gt_thin else [checked.pred.image_id]
     for key, image_ids in ids.items():
         if 2 * len(image_ids) > n_checked:
             description, fix = _THICK_OR_THIN[key]
-            return [warning_of_maps(description, image_ids, len(looks), fix)]
+            return [warning_of_maps(description, image_ids, len(images), fix)]
     return []
 
 
@@ -489,7 +502,7 @@ def evidence_of(
     - soft map: FAINT if its values are so small that its scale is probably wrong (`_is_faint`),
       with NARROW if its maximum is 1 or 255, the white of fewer bits; otherwise STRONG
     - soft map, or mask beside a mask: DARK if it is darker on the annotated boundaries or object
-      than elsewhere, otherwise LIGHT (`Look.polarity`)
+      than elsewhere, otherwise LIGHT (`CheckedImage.polarity`)
     - ground truth: DARK if boundaries cover most pixels, and the map is darker on them
     - label maps: those of the metric's `label_evidence`, if it interprets labels
 
@@ -528,9 +541,9 @@ def evidence_of(
                 strongest = 100.0 if has_scale and soft.max(initial=0) == 100 else 0.0
         # Classes are only bright or dark if they are a mask
         if is_soft or (pred.kind == "classes" and "mask" in gt.parts):
-            look = Look(pred, gt, protocol)
-            values |= look.polarity()
-            if _is_nearly_full(gt) and look.is_comparable and look.is_truth_inverted():
+            checked = CheckedImage(pred, gt, protocol)
+            values |= checked.polarity()
+            if _is_nearly_full(gt) and checked.is_comparable and checked.is_truth_inverted():
                 gt_evidence |= Evidence(Values.DARK)
         pred_file = pred.path.name if pred.path else pred.image_id
         levels, n_maps = pred.evidence.levels, max(pred.evidence.maps, 1)  # distinct values

@@ -33,9 +33,9 @@ from bsdsbench.results.groups import group_value
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.arrays import array_items, named_id
 from bsdsbench.runs.engine import count
-from bsdsbench.runs.fit import Look, Thumbnails
+from bsdsbench.runs.fit import CheckedImage, Thumbnails
 from bsdsbench.runs.keywords import Plan, StreamingOptions, plan_call
-from bsdsbench.runs.sanity import LOOKS
+from bsdsbench.runs.sanity import N_CHECKED
 from bsdsbench.scores.counts import ImageRecord
 
 # One global lock, so that evaluators can be pickled. It is never held for long.
@@ -231,31 +231,31 @@ def image_records(
     rows = _group_rows(groups, len(items))
     for number, (item, row) in enumerate(zip(items, rows, strict=True), n_seen):
         (array_item,) = array_items([item], plan)  # exactly one for each triple
-        outcome = count(array_item, plan, sanity_check=number < LOOKS)
+        outcome = count(array_item, plan, sanity_check=number < N_CHECKED)
         if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
             warn(InputWarning(f"left out: {outcome.error}"))
         elif outcome.error is not None:
             raise outcome.error
         elif outcome.record is not None:  # None if `empty_gt` leaves the image out
             records.append(replace(outcome.record, groups=row))
-            if outcome.look is not None and outcome.look.is_comparable:
-                _warn_of_turned(outcome.look)
+            if outcome.checked is not None and outcome.checked.is_comparable:
+                _warn_of_turned(outcome.checked)
     return records
 
 
-def _warn_of_turned(look: Look) -> None:
+def _warn_of_turned(checked: CheckedImage) -> None:
     """Warn if a map fits its ground truth only flipped, or if the ground truth is inverted.
 
-    Unlike the other mistakes that `FirstLooks` reports of a run, a network that has learnt little
+    Unlike the other mistakes that `FirstImages` reports of a run, a network that has learnt little
     does not give such maps.
     """
-    image = Thumbnails.of(look.pred.image_id, look.soft, look.truth)
+    image = Thumbnails.of(checked.pred.image_id, checked.soft, checked.truth)
     orientation = image.best_orientation()  # "" if it is right
-    if orientation and not look.has_dark_boundaries:
+    if orientation and not checked.has_dark_boundaries:
         warn(InputWarning(f"{image.image_id}: the map fits its ground truth only {orientation}"))
-    if look.is_truth_inverted():
+    if checked.is_truth_inverted():
         fault = "most pixels of the truth are boundaries, on which the map is darker"
-        fix = Setting("gt_invert", not look.protocol.gt_invert)
+        fix = Setting("gt_invert", not checked.protocol.gt_invert)
         warn(InvertedWarning(f"{image.image_id}: {fault}", fix=fix))
 
 

@@ -15,7 +15,7 @@ from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords, make_plan
-from bsdsbench.runs.sanity import LOOKS, Look, first_look
+from bsdsbench.runs.sanity import N_CHECKED, CheckedImage, check_first_images
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
 from tests.helpers.runs import changed, command, counted, refused, write_maps
@@ -420,9 +420,9 @@ def looked_at(pred, gt=None, **changes):
     options = make_plan(RunKeywords(**given), **words)
     items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
     (alike,) = options.metric_groups
-    looks = [Look(*item.load(alike), options.protocol) for item in items[:LOOKS]]
+    images = [CheckedImage(*item.load(alike), options.protocol) for item in items[:N_CHECKED]]
     unused = registry.unused_settings(options.metrics, options.protocol)
-    return list(map(str, first_look(looks, options.protocol, unused)))
+    return list(map(str, check_first_images(images, options.protocol, unused)))
 
 
 @pytest.mark.parametrize(
@@ -463,10 +463,10 @@ PLACES = {
 def planted(kind, method, folder):
     paths = sorted(sample_results(method).glob("*.png"))
     folder.mkdir()
-    for path in paths[:LOOKS]:  # the others are not looked at
+    for path in paths[:N_CHECKED]:  # the others are not looked at
         shutil.copy(path, folder)
     PLACES[kind][0](folder)
-    for path in paths[LOOKS:]:
+    for path in paths[N_CHECKED:]:
         (folder / path.name).symlink_to(path)
     return folder
 

@@ -11,7 +11,7 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.metrics.structures import CcqMetric
 from bsdsbench.runs import engine, sanity
-from bsdsbench.runs.fit import Look, _block_means, thumbnail
+from bsdsbench.runs.fit import CheckedImage, _block_means, thumbnail
 from tests.helpers.runs import counted, write_maps
 
 WHITES = {"u1": 255, "u2": 65535}
@@ -90,7 +90,7 @@ def test_a_map_is_dark_on_a_mask_by_its_means(dtype, inverts, least):
         expected = off > max(on + 0.05, needed, on + 3 * values[beside].std() / mask.sum() ** 0.5)
         n_dark += expected
         pred, gt = bb.Prediction("a", soft=soft), bb.GroundTruth("a", **parts)
-        assert Look(pred, gt, protocol).is_dark_on_mask(least) == expected
+        assert CheckedImage(pred, gt, protocol).is_dark_on_mask(least) == expected
     assert 0 < n_dark < 40
 
 
@@ -99,7 +99,7 @@ def test_void_pixels_of_a_predicted_mask_take_nothing_from_what_is_beside_the_ob
     mask[2:5, 2:6], valid[:8] = True, True
     labels = np.where(valid, ~mask, -1).astype(np.int64)  # inverted, and -1 where it is void
     pred, gt = bb.Prediction("a", classes=labels), bb.GroundTruth("a", mask=mask, valid=valid)
-    assert Look(pred, gt, bb.Protocol()).is_dark_on_mask(least=0.5)
+    assert CheckedImage(pred, gt, bb.Protocol()).is_dark_on_mask(least=0.5)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -117,9 +117,9 @@ def test_images_without_an_object_are_not_those_that_are_checked(n_empty, is_sai
 
 def test_images_whose_truth_is_known_to_show_nothing_are_not_read_again(monkeypatch):
     read = []
-    load = engine._read_look
+    load = engine._read_for_checks
     monkeypatch.setattr(
-        engine, "_read_look", lambda item, *more: read.append(item) or load(item, *more)
+        engine, "_read_for_checks", lambda item, *more: read.append(item) or load(item, *more)
     )
     maps = [mask for _, mask in masks(4)]
     shapes = [(60, 50)] * 9 + [(50, 60)] * 9
