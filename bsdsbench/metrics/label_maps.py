@@ -299,9 +299,9 @@ def _count_stripes(labels: Map, other: Map) -> Ints:
 
     Such a pixel and its two neighbours in the row (or column) have three different labels, as where
     a map of labels was interpolated: between the labels 2 and 8 there is a 5. Returns the number of
-    such pixels, and of those whose label lies between the two others, (2,), or zeros if the stripes
-    are a class of thin lines, which the `other` map (H, W) has too. In large maps, they are
-    estimated from every second or third row and column.
+    such pixels, and of those whose label lies between the two others, (2,). Stripes that are a
+    class of thin lines, which the `other` map (H, W) has too, are left out. In large maps, the
+    numbers are estimated from every second or third row and column.
     """
     counts, middle = np.zeros(2, np.int64), list[Map]()
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
@@ -313,10 +313,11 @@ def _count_stripes(labels: Map, other: Map) -> Ints:
         counts += pixel.size, np.count_nonzero(is_between)
         middle.append(pixel[is_between])
     counts *= step  # one of `step` rows, and one of `step` columns, was looked at
-    middle_labels = np.unique(np.concatenate(middle))
-    # A class of thin lines, as of the outlines 1 between background 0 and objects 2: most of its
-    # pixels are stripes, no other class is, and the other map has it, unlike an interpolated label
-    is_class = middle_labels.size == 1 and (other == middle_labels).any()
-    if is_class and 2 * counts[1] > np.count_nonzero(labels == middle_labels):
-        return np.zeros(2, np.int64)
+    # A class of thin lines, as of the outlines 1 between background 0 and objects 2, or of a layer
+    # between two others: most of its pixels are stripes, and the other map has it, unlike an
+    # interpolated label
+    for label, number in zip(*np.unique(np.concatenate(middle), return_counts=True), strict=True):
+        n_pixels = step * number
+        if (other == label).any() and 2 * n_pixels > np.count_nonzero(labels == label):
+            counts -= n_pixels
     return counts

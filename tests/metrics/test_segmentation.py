@@ -165,3 +165,8 @@ def test_a_class_of_outlines_is_not_interpolated():
     assert interpolated_side(thick, thin) == ""
     thin[:, :48] = thick[:, :48] = 1
     assert interpolated_side(thick, thin) == "ground truth"
+    # Layers of a retina, of which 2 and 4 are thin
+    thin, thick = (
+        np.repeat(np.arange(6), (20, 20, n, 20, n, 20))[:, None].repeat(80, 1) for n in (1, 3)
+    )
+    assert interpolated_side(thick[:96], thin[:96]) == ""
