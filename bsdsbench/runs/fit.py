@@ -86,6 +86,11 @@ class CheckedImage:
         is_same_shape = self.soft.shape == self.truth.shape and self.soft.size > 0
         return is_same_shape and bool(np.ptp(self.soft) > 0 and np.ptp(self.truth) > 0)
 
+    @cached_property
+    def shows_areas(self) -> bool:
+        """True if the boundaries of the ground truth are areas (or broad lines), such as masks."""
+        return thickness(self.truth) > BROAD_EDGES
+
     @property
     def is_mostly_boundary(self) -> bool:
         """True if boundaries cover most pixels, as where dark lines on white are read as bright.

@@ -415,15 +415,18 @@ def _find_flipped_or_swapped(images: Sequence[CheckedImage]) -> list[InputWarnin
     If maps are flipped, their correlations with other images say nothing.
     """
     thumbnails, flipped = list[Thumbnails](), dict[str, list[str]]()  # orientation -> ids
+    n_areas = 0  # number of images whose ground truth is areas
     for checked in images:
         image = Thumbnails.of(checked.pred.image_id, checked.soft, checked.truth)
         thumbnails.append(image)
+        n_areas += checked.shows_areas
         if orientation := image.best_orientation():  # "" if it is right
             flipped.setdefault(orientation, []).append(image.image_id)
     warnings = list[InputWarning]()
     for orientation, ids in flipped.items():
-        description = f"fit their ground truth only {orientation}"
-        warnings.append(warning_of_maps(description, ids, len(images)))
+        if not (n_areas and is_chance("turned", len(ids))):
+            description = f"fit their ground truth only {orientation}"
+            warnings.append(warning_of_maps(description, ids, len(images)))
     return warnings or _find_swapped(thumbnails, len(images))
 
 
@@ -453,7 +456,7 @@ def _find_thick_or_thin_maps(images: Sequence[CheckedImage], nms: bool) -> list[
         if nms and is_suppressed(checked.soft):
             ids["thin"].append(checked.pred.image_id)
         elif not nms and thickness(checked.soft) > BROAD_EDGES:
-            is_area = thickness(checked.truth) > BROAD_EDGES
+            is_area = checked.shows_areas
             key = "areas" if is_area else "regions" if shows_regions(checked.soft) else "broad"
             ids[key] += [] if is_area and checked.protocol.gt_thin else [checked.pred.image_id]
     for key, image_ids in ids.items():

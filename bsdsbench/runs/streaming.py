@@ -251,7 +251,8 @@ def _warn_of_turned(checked: CheckedImage) -> None:
     """
     image = Thumbnails.of(checked.pred.image_id, checked.soft, checked.truth)
     orientation = image.best_orientation()  # "" if it is right
-    if orientation and not checked.has_dark_boundaries:
+    # A single map that misses an area may by chance lie where the area would be if it was flipped
+    if orientation and not (checked.has_dark_boundaries or checked.shows_areas):
         warn(InputWarning(f"{image.image_id}: the map fits its ground truth only {orientation}"))
     if checked.is_truth_inverted():
         fault = "most pixels of the truth are boundaries, on which the map is darker"

@@ -426,3 +426,15 @@ def test_a_weak_noise_beside_broad_edges_is_not_what_nms_leaves():
     assert said_of(maps, lines, "boundary", nms=True) == []
     thin = [200 * drawn.astype("u1") for drawn in lines]
     assert "thin edges, which NMS breaks up" in said_of(thin, lines, "boundary", nms=True)[0]
+
+
+def test_a_map_that_misses_an_area_lies_by_chance_where_it_would_be_if_it_was_flipped():
+    y, x = np.mgrid[:80, :120]
+    discs = [np.hypot(y - 40, x - column) < 15 for column in (30, 40, 50, 60)]
+    maps = [disc * 0.9 for disc in discs]
+    maps[0] = maps[0][:, ::-1]
+    assert said_of(maps, discs, "pixel") == []
+    evaluator = bb.StreamingEvaluator(metrics="pixel")
+    evaluator.update(maps[0], discs[0])
+    (line,) = said_of([disc[:, ::-1] * 0.9 for disc in discs], discs, "pixel")
+    assert line.startswith("3 of 4 checked maps fit their ground truth only mirrored")
