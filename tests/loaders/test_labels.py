@@ -10,7 +10,7 @@ from bsdsbench.loaders.labels import has_specks, seg2bdry
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, binarise
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.metrics import registry
-from bsdsbench.runs.fit import Look
+from bsdsbench.runs.fit import CheckedImage
 from bsdsbench.runs.sanity import find_symptoms
 from bsdsbench.scores.counts import Evidence, ImageRecord, Sides, Values
 from tests.reference import contours
@@ -58,8 +58,8 @@ def test_a_region_of_255_or_below_0_may_be_void(metric, labels, is_said):
     truth = np.repeat(np.int16(labels), 60).reshape(-1, 12)
     item = bb.GroundTruth("a", (bb.seg2bdry(truth),), (truth,))
     protocol = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
-    look = Look(bb.Prediction("a", segs=(truth,)), item, protocol)
-    found = find_symptoms(look, [registry.get(metric)])
+    checked = CheckedImage(bb.Prediction("a", segs=(truth,)), item, protocol)
+    found = find_symptoms(checked, [registry.get(metric)])
     assert [code for code, problem, _ in found if "is a region of" in problem] == ["void"] * is_said
 
 
@@ -70,7 +70,7 @@ def test_regions_that_were_saved_as_jpeg_are_said(quality, tmp_path):
     for labels, is_said in ((regions, False), (np.asarray(Image.open(tmp_path / "a.jpg")), True)):
         item = bb.GroundTruth("a", (bb.seg2bdry(labels),), (labels,))
         pred = bb.Prediction("a", segs=(regions,))
-        found = find_symptoms(Look(pred, item, bb.Protocol()), [registry.get("region")])
+        found = find_symptoms(CheckedImage(pred, item, bb.Protocol()), [registry.get("region")])
         assert [code for code, *_ in found] == ["resized"] * is_said
 
 
@@ -89,7 +89,7 @@ def test_slices_of_a_volume_are_no_annotators(n_maps, n_annotators):
     labels = np.arange(12 * 9).reshape(12, 9) // 30
     pred = bb.Prediction("a", segs=(labels,) * n_maps)
     gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * n_annotators, (labels,) * n_annotators)
-    found = find_symptoms(Look(pred, gt, bb.Protocol()), [registry.get("region")])
+    found = find_symptoms(CheckedImage(pred, gt, bb.Protocol()), [registry.get("region")])
     assert [code for code, *_ in found] == ["volume"] * (n_maps == n_annotators == 12)
 
 
