@@ -95,11 +95,16 @@ class CheckedImage:
     def is_mostly_boundary(self) -> bool:
         """True if boundaries cover most pixels, as where dark lines on white are read as bright.
 
-        They are as dense between small regions, which their map then shows.
+        They are as dense between small regions, which their map then shows, and in a small image or
+        on a wide crack, where a map on a dark ground is brighter on them than elsewhere.
         """
         regions, boundaries = self.gt.parts.get("segmentations"), self.gt.boundaries
         if not self.truth.mean() > self.truth.max() / 2:
             return False
+        if self.is_comparable and self.soft.mean() < 0.5 and not self.truth.all():
+            on, off = self.soft[self.truth > 0], self.soft[self.truth == 0]
+            if on.mean() > _MUCH_DARKER * off.mean():
+                return False
         return not regions or bool(np.mean(seg2bdry(regions[0]) == boundaries[0]) < 0.5)
 
     @cached_property

@@ -328,6 +328,16 @@ def test_boundaries_of_many_small_regions_are_not_inverted(size, is_inverted):
     assert any("dark lines on white" in line for line in said) == is_inverted
 
 
+def test_a_crack_wider_than_half_of_the_image_is_not_inverted(tmp_path):
+    crack = np.zeros((40, 60), bool)
+    crack[8:33] = True
+    maps = {k: gaussian_filter(crack * 0.7, 2) for k in "ab"}
+    protocol = bb.Protocol.preset("bsds500").replace(gt_thin=True, nms=True)
+    assert said_of(maps.values(), [crack] * 2, "boundary", gt_thin=True, nms=True) == []
+    truth = write_maps(tmp_path / "gt", {k: crack * np.uint8(255) for k in "ab"})
+    assert bb.doctor(write_maps(tmp_path / "pred", maps), truth, protocol) == []
+
+
 def test_three_weak_values_are_no_void():
     drawn = [mask for _, mask in masks()]
     for values, is_said in (((2, 3, 4), False), ((0, 1, 255), True), ((0, 128, 255), True)):
