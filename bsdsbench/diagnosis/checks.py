@@ -37,8 +37,9 @@ ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
 FEW_VALUES = 10  # a map with fewer distinct values gives a curve with few points
 SCALED = 1.5  # pixels; maps are "scaled" if the displacements of two quarters differ by more
-# Pixels: n sound maps may seem displaced by FARTHEST_SOUND, and by this / sqrt(n) more by chance
-FARTHEST_SOUND, DISPLACEMENT_BY_CHANCE = 0.65, 0.8
+# Pixels: n sound maps may seem displaced by FARTHEST_SOUND and, by chance, by 0.8 / sqrt(n) more,
+# or by as much as fewer maps if they have fewer pixels than LARGE_ENOUGH
+FARTHEST_SOUND, DISPLACEMENT_BY_CHANCE, LARGE_ENOUGH = 0.65, 0.8, 128 * 128
 N_THRESHOLDS_OF_TRIAL = 5  # at which a remedy is tried, for speed
 REWRITE = "write the files again as expected"  # the remedy of a file that cannot be used
 # Presets for data sets with several annotators per image, all of whom are counted
@@ -178,6 +179,7 @@ class ExaminedImage:
     orientation: str = ""
     thumbnails: fit.Thumbnails | None = None  # float32; None if map or ground truth is constant
     maps: fit.CheckedImage | None = None  # None unless the slow measurements were made
+    few_values: Sequence[float] = ()  # those of a map with the problem "few-values"
 
 
 @dataclass(slots=True)
@@ -359,8 +361,11 @@ def _measure_boundaries(image: ExaminedImage, checked: fit.CheckedImage, measure
             image.codes.add("saturated")
         elif checked.truth.any():  # otherwise it is right
             image.codes.add("zero")
-    elif checked.pred.kind == "soft" and len(np.unique(checked.pred.soft)) < FEW_VALUES:
-        image.codes.add("few-values")
+    elif checked.pred.kind == "soft":
+        values = np.unique(checked.pred.soft)
+        if values.size < FEW_VALUES:
+            image.codes.add("few-values")
+            image.few_values = values.tolist()
     if not checked.is_comparable:  # other sizes, or one of the two is constant
         return False
     # To find flipped maps (orientation "upside down", for example) and, later, exchanged maps
@@ -482,8 +487,11 @@ def check_values(examination: Examination) -> None:
             examination.findings.append(finding)
     for code in ("zero", "saturated"):
         examination.report_images(code)
-    if 2 * len(examination.sound_with("few-values")) >= len(examination.sound):
-        examination.report_images("few-values")  # fewer such maps leave the curve many points
+    # The curve has many points if a few maps have few values, or each map has others
+    few = examination.sound_with("few-values")
+    values = set[float]().union(*(image.few_values for image in few))
+    if 2 * len(few) >= len(examination.sound) and len(values) < FEW_VALUES:
+        examination.report_images("few-values")
 
 
 def check_fit(examination: Examination) -> None:
@@ -522,15 +530,16 @@ def _check_displacement(examination: Examination) -> None:
 
     It is the shift of greatest correlation, averaged over the images, in (rows, columns), minus
     0.5. From -1 to 0.65 (FARTHEST_SOUND) it is ignored, as maps lie on the truth's lines or half a
-    pixel below them, gradients on BSDS500 a whole one; with few images, also somewhat beyond. If
-    the displacements of the four quarters of the maps differ by more than 1.5 pixels (SCALED), the
+    pixel below them, gradients on BSDS500 a whole one; of few or small maps, also more. If the
+    displacements of the four quarters of the maps differ by more than 1.5 pixels (SCALED), the
     problem is "scaled". Otherwise it is "shift", which `report_remedy` reports only if counting
     with maps that are moved back raises F.
     """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = measured_maps.find_displacement(maps) if maps else None
-    chance = DISPLACEMENT_BY_CHANCE / np.sqrt(max(1, len(maps)))
+    n_large = sum(min(1, soft.size / LARGE_ENOUGH) for soft, _ in maps)
+    chance = DISPLACEMENT_BY_CHANCE / np.sqrt(n_large) if maps else 0
     if not moved or (min(moved) >= -1 - chance and max(moved) <= FARTHEST_SOUND + chance):
         return
     steps = [0 if -1 <= d <= 0.5 else -round(d) for d in moved]

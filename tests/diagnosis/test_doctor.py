@@ -200,6 +200,25 @@ def test_a_few_sound_maps_are_not_shifted_however_their_lines_happen_to_lie(
     assert doctor(sample_results(method), ALL, split_file=tmp_path / "split.txt") == []
 
 
+@pytest.mark.parametrize("method", DETECTORS)
+def test_a_few_lines_in_tiny_crops_lie_anywhere(method, tmp_path):
+    crop = np.s_[200:232, 100:132]
+    for name in ("fruit1", "fruit2", "herd1", "herd2"):
+        truth = bb.load_ground_truth(ALL / f"{name}.mat").boundaries
+        soft = iio.imread(sample_results(method) / f"{name}.png")
+        write_maps(tmp_path / "pred", {name: soft[crop]})
+        write_maps(tmp_path / "gt", {name: [drawn[crop] for drawn in truth]})
+    assert doctor(tmp_path / "pred", tmp_path / "gt", BSDS.replace(empty_gt="count")) == []
+
+
+def test_the_curve_has_many_points_if_each_map_has_other_values(pred, six):
+    for k, name in enumerate(SIX):
+        changed(pred, lambda a, k=k: a // 64 * np.uint8(50 + k), f"{name}.png")
+    assert doctor(pred, six) == []
+    changed(pred, lambda a: a // 50 * np.uint8(50))
+    assert codes(pred, six) == {"few-values"}
+
+
 def test_images_without_an_edge_and_a_few_sparse_maps_are_sound(tmp_path):
     """Cracks: in two images is none, a third map has weak specks, and a fourth was a JPEG."""
     rng, maps, truth = np.random.default_rng(0), {}, {}
