@@ -310,6 +310,12 @@ def _shows_something(gt: GroundTruth, void: Sequence[float]) -> bool:
     return False
 
 
+def _is_annotated(gt: GroundTruth) -> bool:
+    """Return True unless there is no boundary and no object, and a single label at most."""
+    objects = gt.parts.get("mask", ())
+    return _shows_something(gt, ()) or any(map(np.any, (*gt.boundaries, objects)))
+
+
 def describe_bug(error: Exception, plan: Plan) -> str:
     """Return the message for an unexpected exception of a run, which is a bug or lack of memory."""
     if isinstance(error, MemoryError):
@@ -532,8 +538,7 @@ def evidence_of(
             is_scaled = has_thresholds or "normalise" in metric.used(metric.options_of(protocol))
             may_be_faint = may_be_faint and (is_scaled or soft.max(initial=0) != 1)
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-                # Where nothing is annotated, a good map is faint
-                if _shows_something(gt, ()):
+                if _is_annotated(gt):  # elsewhere, a good map is faint
                     strongest = float(soft.max(initial=0))
                     values |= Values.FAINT
                     if strongest in (1, 255):  # 255 in 16 bits; 255 of 8 bits would not be faint

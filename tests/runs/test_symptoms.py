@@ -424,6 +424,10 @@ def test_a_faint_map_is_right_where_nothing_is_annotated(dtype, weak, tmp_path):
     counted(pred, gt, bb.Protocol.preset("bsds500").replace(empty_gt="count", gt_thin=True))
     with pytest.warns(InputWarning, match="2 of 6 maps have no value above"):
         counted(pred, write_maps(gt, dict(masks(6))), metrics="ccq")
+    everywhere = {k: mask | True for k, mask in masks(6)}
+    maps = {k: mask * np.array(weak, dtype) for k, mask in everywhere.items()}
+    with pytest.raises(DataError, match=f"no value above {weak} of"):
+        counted(write_maps(pred, maps), write_maps(gt, everywhere), metrics="pixel")
 
 
 def test_a_weak_noise_beside_broad_edges_is_not_what_nms_leaves():
