@@ -63,13 +63,14 @@ class WeightedRun:
             # The arrays of matches at the first tolerance, and at further ones if there are any
             increased = {"matches", OTHER_MATCHES} & stack.keys() if more_pairs else set[str]()
             for name in increased:
-                # (..., 4), one row per map: matched and all annotated, matched and all predicted
-                # pixels. A pair consists of an unmatched pixel of the one and of the other
-                stack[name] = matches = stack[name].copy()
-                matched, totals = [MATCHED_GT, MATCHED_PRED], [TOTAL_GT, TOTAL_PRED]
-                unmatched = matches[..., totals] - matches[..., matched]
-                n_left = unmatched.min(axis=-1, keepdims=True)
-                matches[..., matched] += np.minimum(n_left, more_pairs)
+                matches = stack[name].copy()  # (..., 4), the pixel counts of each map
+                unmatched_gt = matches[..., TOTAL_GT] - matches[..., MATCHED_GT]
+                unmatched_pred = matches[..., TOTAL_PRED] - matches[..., MATCHED_PRED]
+                n_pairs_left = np.minimum(unmatched_gt, unmatched_pred)
+                n_added = np.minimum(n_pairs_left, more_pairs)
+                matches[..., MATCHED_GT] += n_added
+                matches[..., MATCHED_PRED] += n_added
+                stack[name] = matches
             self._stacks[metric] = stack
 
     def scores(self, weights: Weights) -> dict[str, Floats]:
@@ -108,7 +109,10 @@ class WeightedRun:
                 # Key of a mean -> unit -> (weightings, 2): the numbers of defined and of all values
                 counts_of_means = scores_of_part.get("over", {})
                 for key, counts_by_unit in counts_of_means.items():
-                    numbers[prefix + key] = {u: int(n[0, 0]) for u, n in counts_by_unit.items()}
+                    numbers[prefix + key] = {
+                        unit: int(defined_and_all[0, 0])
+                        for unit, defined_and_all in counts_by_unit.items()
+                    }
         return numbers
 
 
@@ -129,7 +133,10 @@ def scores_of(
             for score, values in run.scores(block).items():
                 blocks_by_score.setdefault(score, []).append(values)
             report(len(block))
-    return [{k: np.concatenate(arrays) for k, arrays in run.items()} for run in blocks_of_runs]
+    return [
+        {score: np.concatenate(arrays) for score, arrays in blocks_by_score.items()}
+        for blocks_by_score in blocks_of_runs
+    ]
 
 
 class Sampling(NamedTuple):
@@ -164,12 +171,13 @@ class Sampling(NamedTuple):
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
+        with_groups = [run for run in runs if group_columns(run.records)]
         # If no run has group columns, `image_clusters` raises for the first run
-        first, *others = [run for run in runs if group_columns(run.records)] or [runs[0]]
+        first, *others = with_groups or [runs[0]]
         clusters = image_clusters(first.records, cluster)
         for other in others:
             members = image_clusters(other.records, cluster).members  # (N,): cluster of each image
-            if members.tolist() != clusters.members.tolist():
+            if not np.array_equal(members, clusters.members):
                 names = f"{first.name}, {other.name}"
                 raise DataError(f"{names}: other groups by {cluster}, expected one")
         n_clusters = len(clusters.names)

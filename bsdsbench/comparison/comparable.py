@@ -124,10 +124,10 @@ def _restrict_to_shared_images(
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
         failed = dict(run.failed)
-        for image_id in sorted(ids - shared):
-            pairs = zip(runs, ids_of_runs, strict=True)
-            lacking = [other.name for other, other_ids in pairs if image_id not in other_ids]
-            failed[image_id] = f"not in {', '.join(lacking)}"
+        for dropped in sorted(ids - shared):
+            runs_and_ids = zip(runs, ids_of_runs, strict=True)
+            lacking = [other.name for other, other_ids in runs_and_ids if dropped not in other_ids]
+            failed[dropped] = f"not in {', '.join(lacking)}"
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed=failed))
     n_shared = quantity(len(shared), "shared image")
@@ -171,9 +171,10 @@ def unequal_coverage(
     n_defined_of_runs = [run.n_values_averaged() for run in runs]
     texts = dict[str, str]()
     for score in scores:
+        by_unit_of_runs = [n_defined.get(score, {}) for n_defined in n_defined_of_runs]
         # A mean of means has several units, such as "classes" and "pairs": the last that differs
-        for unit in sorted(n_defined_of_runs[0].get(score, {})):
-            numbers = [n_defined.get(score, {}).get(unit) for n_defined in n_defined_of_runs]
+        for unit in sorted(by_unit_of_runs[0]):
+            numbers = [by_unit.get(unit) for by_unit in by_unit_of_runs]  # None if a run lacks it
             if None not in numbers and len(set(numbers)) > 1:
                 pairs = zip(numbers, labels, strict=True)
                 texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)

@@ -227,9 +227,9 @@ def _left_out_by_method(
     """
     left_out: dict[str, dict[str, str]] = {}
     for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
-        reasons = restricted.left_out | method.left_out
-        if reasons:
-            left_out[method.name] = reasons
+        reason_of_image = restricted.left_out | method.left_out
+        if reason_of_image:
+            left_out[method.name] = reason_of_image
     return left_out
 
 
@@ -295,10 +295,10 @@ def _notes_on_samples(
     `n_runs` maps each method to its number of runs. `paired` has the pairs of methods with the same
     seeds.
     """
-    single = [name for name, n in n_runs.items() if n == 1]
-    few = [name for name, n in n_runs.items() if n < LEAST_RUNS]
-    if len(single) == len(n_runs):  # the bootstrap over images gives p
-        n_pairs = len(single) * (len(single) - 1) // 2
+    with_one_run = [name for name, n in n_runs.items() if n == 1]
+    with_few_runs = [name for name, n in n_runs.items() if n < LEAST_RUNS]
+    if len(with_one_run) == len(n_runs):  # the bootstrap over images gives p
+        n_pairs = len(n_runs) * (len(n_runs) - 1) // 2
         least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
         if n_pairs == 0 or least_p < 1 - sampling.level:
             return []
@@ -307,11 +307,11 @@ def _notes_on_samples(
         return [f"nothing can be significant here: {least}"]
     # Each sample draws images or clusters, and independently of these, runs
     notes = [f"Intervals cover the variance of {sampling.units} and of runs (crossed bootstrap)"]
-    if single:
+    if with_one_run:
         one_source = f"one run each, so the interval covers {sampling.units} only"
-        notes.append(f"{', '.join(single)}: {one_source}")
-    if few:
-        notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+        notes.append(f"{', '.join(with_one_run)}: {one_source}")
+    if with_few_runs:
+        notes.append(f"No p-value for {', '.join(with_few_runs)}: fewer than {LEAST_RUNS} runs")
     for a, b in sorted(paired):
         n = n_runs[a]
         if n >= LEAST_RUNS:
@@ -341,11 +341,12 @@ def _mark_solver(
             changes[run.name] = {s: abs(with_pairs[s] - value) for s, value in values.items()}
     marked = []
     for d in differences:
-        if d.a in changes and d.b in changes:
+        matched_by_solver = [name for name in (d.a, d.b) if name in changes]
+        change = 0.0
+        if len(matched_by_solver) == 1:
+            change = changes[matched_by_solver[0]].get(d.score, 0.0)
+        elif len(matched_by_solver) == 2:
             change = SOLVER_MOVES
-        else:  # 0 if it matched neither run
-            changes_of_one = changes.get(d.a) or changes.get(d.b) or {}
-            change = changes_of_one.get(d.score, 0.0)
         marked.append(replace(d, solver=abs(d.value) < change, solver_moves=change))
     return tuple(marked)
 
@@ -367,15 +368,12 @@ def _assign_letters(compared: Comparison) -> dict[str, tuple[str, ...]]:
                 tested_runs |= {*pair}
                 if difference.significant(compared.level):
                     different_pairs.add(frozenset(pair))
-        value_of: dict[str, float] = {}
-        for interval in compared.intervals:
-            if interval.score == score and interval.run in tested_runs:
-                value_of[interval.run] = interval.value
+        of_score = [interval for interval in compared.intervals if interval.score == score]
+        tested = [interval for interval in of_score if interval.run in tested_runs]
         # The highest value first, unless lower values are better
-        best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
-        letters_of_run = significance.letters(
-            best_first, different_pairs
-        )  # Piepho's letter display
+        tested.sort(key=lambda interval: interval.value, reverse=not lower_is_better(score))
+        best_first = [interval.run for interval in tested]
+        letters_of_run = significance.letters(best_first, different_pairs)
         letters[score] = tuple(letters_of_run.get(name, "") for name in compared.names)
     return letters
 
@@ -389,23 +387,23 @@ def _compare_images(sampled: SampledRuns) -> tuple[ImagePairs, ...]:
     Returns the comparisons by metric and, for each metric, by pair of runs.
     """
     runs = sampled.runs
-    # A unit is what is left out, an image or a cluster. (N,): the index of the unit of each image
-    units = sampled.sampling.unit_of_images(len(runs[0].records))
+    # A unit is what is left out, an image or a cluster. (N,): the index of each image's unit
+    unit_of_image = sampled.sampling.unit_of_images(len(runs[0].records))
     # For each run, score -> (number of units,): the score on all images but those of unit u
     scores_without: list[dict[str, Floats]] = []
     if sampled.sampling.n > 1 and len(runs) > 1:  # of a single unit, nothing would remain
-        weights = bootstrap.jackknife_weights(units)  # row u: without unit u
+        weights = bootstrap.jackknife_weights(unit_of_image)  # row u: without unit u
         scores_without = bootstrap.scores_of(sampled.weighted, weights)
     compared = []
     for metric, (i, k) in product(sampled.metrics, combinations(range(len(runs)), 2)):
         values_a, values_b = sampled.values[i], sampled.values[k]
         first_score = next(score for score in values_a if score.startswith(f"{metric}."))
-        influence = np.zeros(units.size)  # (N,)
+        influence = np.zeros(unit_of_image.size)  # (N,)
         if scores_without:
             difference = values_a[first_score] - values_b[first_score]  # a - b, on all images
             without = scores_without[i][first_score] - scores_without[k][first_score]
             influence_of_unit = difference - without  # positive if the unit makes a - b larger
-            influence = influence_of_unit[units]  # (N,): that of a cluster, for each of its images
+            influence = influence_of_unit[unit_of_image]
         key = registry.get(metric).image_columns[0].key  # of the metric's first per-image score
         a, b = runs[i], runs[k]
         # The scores of single images: image id -> key of a score -> value
@@ -447,14 +445,14 @@ def _compare_scores(
     permutation_p : for a permutation test, the p-values by pair and score; {} for the bootstrap
     """
     sampling = sampled.sampling
-    rows: dict[str, slice] = {}  # method -> the indices of its runs
+    runs_of_method: dict[str, slice] = {}  # method -> the indices of its runs
     times_drawn: dict[str, Ints] = {}  # method -> (R, B): how often each run is in each sample
     n_before = 0
     for k, (name, n) in enumerate(n_runs.items()):
         # Methods that are paired draw the runs of the same seeds, others independently
-        partners = [other for other in rows if (other, name) in paired]
+        partners = [other for other in runs_of_method if (other, name) in paired]
         times_drawn[name] = times_drawn[partners[0]] if partners else _draw_runs(n, sampling, k)
-        rows[name] = slice(n_before, n_before + n)
+        runs_of_method[name] = slice(n_before, n_before + n)
         n_before += n
     # Scores that all runs have: error classes, for example, have some only where they were counted
     compared = _ComparedScores(tuple(shared_names(sampled.values)), [], [], {}, {})
@@ -462,23 +460,24 @@ def _compare_scores(
         values = np.array([values_of_run[score] for values_of_run in sampled.values])
         in_samples = np.array([samples_of_run[score] for samples_of_run in sampled.in_samples])
         methods = []
-        for name, runs in rows.items():
+        for name, runs in runs_of_method.items():
             of_runs, of_samples = values[runs], in_samples[runs]  # (R,) and (R, B)
             # `sampling.n` is the number of images, or of clusters
             draws = _draw_means(of_samples, times_drawn[name], sampling.n)
-            compared.of_runs[name, score] = ScoresOfRuns(tuple(of_runs.tolist()))
-            mean = compared.of_runs[name, score].mean
+            scores_of_runs = ScoresOfRuns(tuple(of_runs.tolist()))
+            mean = scores_of_runs.mean
+            low, high = draws.interval(sampling.level)
+            compared.of_runs[name, score] = scores_of_runs
+            compared.intervals.append(Interval(name, score, mean, low, high))
             methods.append(_MethodScore(name, of_runs, of_samples, times_drawn[name], mean, draws))
-            interval = Interval(name, score, mean, *draws.interval(sampling.level))
-            compared.intervals.append(interval)
         for a, b in combinations(methods, 2):
             pair = a.name, b.name
-            d = _difference(a, b, score, pair in paired, sampling)
-            if pair in permutation_p and not isnan(d.value):
-                d = replace(d, p=permutation_p[pair][score])
-            compared.differences.append(d)
-        draws_of_methods = {method.name: (method.mean, method.draws.values) for method in methods}
-        compared.ranks[score] = ranks_of(score, draws_of_methods, sampling.level)
+            difference = _difference(a, b, score, pair in paired, sampling)
+            if pair in permutation_p and not isnan(difference.value):
+                difference = replace(difference, p=permutation_p[pair][score])
+            compared.differences.append(difference)
+        mean_and_draws = {method.name: (method.mean, method.draws.values) for method in methods}
+        compared.ranks[score] = ranks_of(score, mean_and_draws, sampling.level)
     return compared
 
 
@@ -546,7 +545,8 @@ def _draw_means(by_run: Floats, times_drawn: Ints, n_units: int) -> _Draws:
         return _Draws(means, n_units)
     # Satterthwaite: (v1 + v2)^2 / (v1^2 / d1 + v2^2 / d2) for variances v with d degrees of freedom
     image_variance, run_variance = np.nanvar(means), np.nanvar(deviations)
-    denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
+    image_degrees, run_degrees = max(n_units - 1, 1), n_runs - 1
+    denominator = image_variance**2 / image_degrees + run_variance**2 / run_degrees
     degrees = float(n_units - 1)
     if denominator != 0:
         degrees = float((image_variance + run_variance) ** 2 / denominator)

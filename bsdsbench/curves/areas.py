@@ -92,20 +92,20 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: Floats, recall: Floats) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    Points with a recall above 0 are converted to counts for `davis_goadrich_area`, which raises
-    DataError if false positives decrease. The area is the same for any number of positives. The
-    number 1 is used, so that TP equals recall.
+    Points with recall 0 are left out. Raises DataError if false positives decrease.
     """
     has_tp = recall > 0
+    # With 1 positive, TP equals recall. The area is the same for any number of positives
     p, tp = precision[has_tp], recall[has_tp]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
-    predicted = tp / p
-    # Where FP decreases only by rounding of the points, it is raised to the largest FP before it
+    # By how much FP may change if precision and recall change by the last printed digit
+    fp_rounding = printed_step(p, tp) * (tp / p + 1) / p
     largest_fp_so_far = np.maximum.accumulate(fp)
-    falls_by_rounding = largest_fp_so_far - fp <= printed_step(p, tp) * (predicted + 1) / p
-    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), positives=1)
+    falls_by_rounding = largest_fp_so_far - fp <= fp_rounding
+    non_decreasing_fp = np.where(falls_by_rounding, largest_fp_so_far, fp)
+    return davis_goadrich_area(tp, non_decreasing_fp, positives=1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
@@ -309,11 +309,12 @@ def area_table(
     >>> len(area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    values = _compute_areas(read_samples(labels, scores, reading))
+    area_of_name = _compute_areas(read_samples(labels, scores, reading))
     rows = []
     for name, (points, ties, start, rule) in _DESCRIPTIONS.items():
         space = "ROC" if name in _ROC_AREAS else "PR"
-        rows.append(AreaRow(name, space, values.get(name, np.nan), points, ties, start, rule))
+        value = area_of_name.get(name, np.nan)
+        rows.append(AreaRow(name, space, value, points, ties, start, rule))
     return tuple(rows)
 
 
@@ -437,14 +438,14 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
     ranking = rank(samples, "sample", include_inf=True)
     tp, fp = ranking.tp[1:], ranking.fp[1:]
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
-    # VOC 2010 makes precision monotonic: the largest one at this or a later point (higher recall)
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    # VOC 2010 makes precision monotonic: the largest one at this or a higher recall
+    largest_precision = np.maximum.accumulate(precision[::-1])[::-1]
     # Computed as COCO does: ten levels differ from i/100 in the last bit, such as 0.35, and so are
     # above or below a recall of 35/100, which decides whether its point counts for the level
     levels = np.linspace(0, 1, 101)
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
-        "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),
+        "PASCAL VOC 2010 AP": auc_pr(largest_precision, recall, rule="step"),
         "COCO AP": _largest_precision_from(precision, recall, levels).mean(),
     }
 

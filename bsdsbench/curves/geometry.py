@@ -101,13 +101,13 @@ def pr_to_roc(
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
-        # By how much the rounding of p and r to their printed digits may raise it
-        slack = printed_step(p, r) * n_positive * (r / p + 1) / p / n_negative
+        # By how much FPR may rise if precision and recall change by the last printed digit
+        fpr_rounding = printed_step(p, r) * n_positive * (r / p + 1) / p / n_negative
     has_no_tp = r == 0
     fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
-    is_impossible = ~(has_no_tp | ((p > 0) & (fpr <= 1 + slack)))  # up to rounding
-    if is_impossible.any():
-        k = int(is_impossible.argmax())
+    is_possible = has_no_tp | ((p > 0) & (fpr <= 1 + fpr_rounding))
+    if not is_possible.all():
+        k = int(is_possible.argmin())  # the first that is not
         raise DataError(
             f"precision {p[k]:g} at recall {r[k]:g}: means a false positive rate of {fpr[k]:g} "
             f"with {positives:g} positives and {negatives:g} negatives, expected at most 1"
@@ -214,7 +214,7 @@ def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> list[Floats]:
         return [tps, fps]
     whole_tp = np.arange(np.floor(tps[0]) + 1, np.ceil(tps[-1]))
     new_tp = whole_tp[~np.isin(whole_tp, tps)]
-    # The given points to the left and to the right of each new point
+    # Indices of the given points before and after each new point
     left = np.searchsorted(tps, new_tp, side="right") - 1
     right = left + 1
     slope = (fps[right] - fps[left]) / (tps[right] - tps[left])
@@ -364,25 +364,27 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
     first point at which they are equal is the crossing.
     """
     x, height_a, height_b, difference = heights
-    sign = np.sign(difference)
-    crossing_points = []  # (x, height) of each
-    for i, j in pairwise(np.flatnonzero(sign).tolist()):
-        if sign[i] == sign[j]:
+    is_above = difference > 0  # a above b
+    crossing_x, crossing_height = [], []
+    for i, j in pairwise(np.flatnonzero(difference).tolist()):
+        if is_above[i] == is_above[j]:
             continue
         if j > i + 1:  # the polylines are equal between i and j
-            crossing_points.append((x[i + 1], height_a[i + 1]))
+            crossing_x.append(x[i + 1])
+            crossing_height.append(height_a[i + 1])
         elif x[i] == x[j]:
             # A line is vertical at this x, and passes the other at the other's height. If a rises
             # from 1 to 5 past b at 3, this is the larger of the heights at i, max(1, 3); if a falls
             # from 5 to 1, it is the smaller one, min(5, 3)
             falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
-            meeting_height = min if falls else max
-            crossing_points.append((x[i], meeting_height(height_a[i], height_b[i])))
-        else:
-            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
-            crossing_height = height_a[i] + share * (height_a[j] - height_a[i])
-            crossing_points.append((x[i] + share * (x[j] - x[i]), crossing_height))
-    return _Polyline(*np.array(crossing_points, np.float64).reshape(-1, 2).T)
+            two_heights = height_a[i], height_b[i]
+            crossing_x.append(x[i])
+            crossing_height.append(min(two_heights) if falls else max(two_heights))
+        else:  # both are straight from i to j: the fraction of the way at which they are equal
+            fraction = difference[i] / (difference[i] - difference[j])
+            crossing_x.append(x[i] + fraction * (x[j] - x[i]))
+            crossing_height.append(height_a[i] + fraction * (height_a[j] - height_a[i]))
+    return _Polyline(np.array(crossing_x, np.float64), np.array(crossing_height, np.float64))
 
 
 def _heights(
@@ -405,31 +407,34 @@ def _heights(
         high = min(high, line_a.x[-1], line_b.x[-1])
     if not 0 <= low < high <= 1:
         raise DataError(f"within {within}: expected a range with length inside both curves")
-    corners = np.unique(np.r_[line_a.x, line_b.x])
-    grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
-    heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
+    corner_x = np.unique(np.r_[line_a.x, line_b.x])
+    inner_x = corner_x[(corner_x > low) & (corner_x < high)]
+    positions = np.r_[low, inner_x, high]
+    heights_a = _heights_right_and_left(line_a, positions)
+    heights_b = _heights_right_and_left(line_b, positions)
     # Rates are up to 1, but the heights -FP/P of "counts" may be larger
     largest_height = max(1.0, float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
     difference[np.abs(difference) <= _TOLERANCE * largest_height] = 0
-    x_of_entries = np.repeat(grid, 2)[1:-1]  # each position twice, except the first and last
+    x_of_entries = np.repeat(positions, 2)[1:-1]  # each position twice, but not the first and last
     return _Heights(x_of_entries, heights_a, heights_b, difference)
 
 
-def _both_limits(line: _Polyline, grid: Floats) -> Floats:
+def _heights_right_and_left(line: _Polyline, positions: Floats) -> Floats:
     """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
     The two heights at a position differ if the polyline is vertical there. Their order, (2n - 2,),
     is: right of position 0, left of position 1, right of position 1, ..., left of the last one.
     """
-    interpolated = np.interp(grid, line.x, line.y)
+    interpolated = np.interp(positions, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical
-    first = np.searchsorted(line.x, grid, side="left")
-    last = np.searchsorted(line.x, grid, side="right") - 1
-    from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
-    from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
-    both = np.ravel(np.c_[from_left, from_right])  # left and right of each position in turn
-    return both[1:-1]  # not left of the first position, and not right of the last
+    first_corner = np.searchsorted(line.x, positions, side="left")
+    last_corner = np.searchsorted(line.x, positions, side="right") - 1
+    is_corner = line.x[first_corner] == positions
+    y_left = np.where(is_corner, line.y[first_corner], interpolated)
+    y_right = np.where(is_corner, line.y[last_corner], interpolated)
+    left_and_right = np.ravel(np.c_[y_left, y_right])  # of each position in turn
+    return left_and_right[1:-1]  # not left of the first position, and not right of the last
 
 
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:

@@ -413,12 +413,13 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
     integer = object if last_tp * last_fp >= 2**63 else np.int64
     fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
     tp = ranking.tp.astype(integer, copy=False)
-    # Twice the area under (FP, TP) by the trapezoidal rule. With ties="sample", TP and FP never
-    # rise together, so each trapezoid is a rectangle, as VLFeat sums them
-    twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
-    area_of_tpr = twice_area / (2 * p * n)
-    # To the left of the curve, along TPR: the rest of the rectangle from (0, 0) to the last point
-    area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
+    # The trapezoidal rule, times 2. With ties="sample", TP and FP never rise together, so each
+    # trapezoid is a rectangle, as VLFeat sums them
+    twice_below_curve = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
+    # The rest of the rectangle from (0, 0) to the last point is the area under FP along TP
+    twice_left_of_curve = 2 * last_tp * last_fp - twice_below_curve
+    area_of_tpr = twice_below_curve / (2 * p * n)
+    area_of_fpr = twice_left_of_curve / (2 * p * n)
     area_by_rate_of_y = {
         "tp": area_of_tpr,
         "fp": area_of_fpr,
@@ -440,13 +441,11 @@ def parse_variant(name: str) -> Variant:
     ('fptp', 'fptp')
     """
     text = re.sub(r"[\s_-]+", " ", name.strip().lower())
-    axes = ""  # x before y: for "tpr over fpr", "tp" and then "fptp"
-    for rate_name in re.split(r" (?:over|against|versus|vs\.?) ", text):
-        for rate, names in RATE_NAMES.items():  # such as "tp": ("true positive rate", "tpr", ...)
-            if rate_name in names:
-                axes = rate + axes  # the name that comes later is x, and stands first
-    for variant in VARIANTS:
-        if variant in (text, axes):
+    rate_of_name = {alias: rate for rate, aliases in RATE_NAMES.items() for alias in aliases}
+    y_and_x = re.split(r" (?:over|against|versus|vs\.?) ", text)  # such as ["tpr", "fpr"]
+    x_and_y = [rate_of_name.get(rate_name, "") for rate_name in reversed(y_and_x)]  # "fp", "tp"
+    for variant in VARIANTS:  # such as "fptp"
+        if variant in (text, "".join(x_and_y)):
             return variant
     pairs = f"{', '.join(VARIANTS)}, or Y over X such as 'TPR over FPR'"
     raise DataError(f"plot {name!r}: expected {pairs}")
@@ -462,12 +461,13 @@ def along_curve(curve: PRResult | ROCResult) -> PRResult | ROCResult:
     """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
-    order = np.argsort(curve.tp + curve.fp, kind="stable")
-    order = order[curve.tp[order] >= 0]
+    by_predicted = np.argsort(curve.tp + curve.fp, kind="stable")  # indices of the samples
+    kept = by_predicted[curve.tp[by_predicted] >= 0]
     arrays: dict[str, Any] = {}
-    first_point = {"thresholds": np.inf, "precision": 1.0}  # counts and rates are 0 there
+    # Without predictions, TP, FP and the rates are 0
+    value_at_first_point = {"thresholds": np.inf, "precision": 1.0}
     for name, values in curve.points().items():
-        with_first = np.r_[first_point.get(name, 0.0), values[order]]
+        with_first = np.r_[value_at_first_point.get(name, 0.0), values[kept]]
         arrays[name] = read_only(with_first.astype(values.dtype))
     return replace(curve, **arrays)
 
@@ -497,9 +497,8 @@ def _shared_fields(ranking: Ranking, **rates: Floats) -> dict[str, Any]:
     point at which the sample is predicted positive. Samples that never are (with the score -inf)
     get -1 in counts and NaN elsewhere.
     """
-    fields: dict[str, Any] = dict(
-        rates, tp=ranking.tp, fp=ranking.fp, thresholds=ranking.thresholds
-    )
+    arrays = {"tp": ranking.tp, "fp": ranking.fp, "thresholds": ranking.thresholds}
+    fields: dict[str, Any] = {**rates, **arrays}
     point = ranking.point_of_sample  # (n,), or None unless stable=True; -1 for never
     for name, values in fields.items():
         if point is not None:

@@ -48,21 +48,24 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     of an integer score exceeds 2**53. Labels (n, C) are one-hot if each row sums to 1, and C is 2
     or the scores are probabilities of C classes. A single row of two labels is not checked.
     """
-    table, probabilities = check_array(labels, "labels"), check_array(scores, "scores")
-    is_table = table.ndim == 2 and table.shape[1] > 1 and table.size > 2
-    if is_table and (table.sum(axis=1) == 1).all():
-        is_same_shape = probabilities.shape == table.shape
-        if table.shape[1] == 2 or (is_same_shape and np.allclose(probabilities.sum(axis=1), 1)):
-            has = f"labels: one-hot, of shape {table.shape}"
+    label_array, score_array = check_array(labels, "labels"), check_array(scores, "scores")
+    label_shape, score_shape = label_array.shape, score_array.shape
+    is_table = len(label_shape) == 2 and label_shape[1] > 1 and label_array.size > 2
+    if is_table and (label_array.sum(axis=1) == 1).all():  # a single 1 in each row
+        are_probabilities = score_shape == label_shape and np.allclose(score_array.sum(axis=1), 1)
+        if label_shape[1] == 2 or are_probabilities:
+            has = f"labels: one-hot, of shape {label_shape}"
             fix = "labels[:, 1] and scores[:, 1] for class 1", "of maps, ravel() of both"
             raise DataError(f"{has}, expected one per sample", fix=fix)
     # Axes of length 1 do not matter, and a flat array fits a map of its size; two maps must agree
-    axes, other_axes = ([n for n in a.shape if n > 1] for a in (table, probabilities))
-    if axes != other_axes and min(len(axes), len(other_axes)) > 1:  # such as a transposed map
-        has = f"labels: shape {table.shape}, scores: shape {probabilities.shape}"
+    label_axes = [length for length in label_shape if length > 1]
+    score_axes = [length for length in score_shape if length > 1]
+    are_maps = len(label_axes) > 1 and len(score_axes) > 1
+    if are_maps and label_axes != score_axes:  # such as a transposed map
+        has = f"labels: shape {label_shape}, scores: shape {score_shape}"
         raise ShapeError(f"{has}, expected the same")
-    y = _flat_numbers(table, "labels")
-    s = _flat_numbers(probabilities, "scores")
+    y = _flat_numbers(label_array, "labels")
+    s = _flat_numbers(score_array, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
@@ -131,13 +134,14 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     x, y = check_array(ratios, name).ravel(), check_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
-    defined = np.flatnonzero(~(np.isnan(x) & (y == 0)))
-    # slice(0) keeps no point at all
-    kept = slice(defined[0], defined[-1] + 1) if defined.size else slice(0)
-    n_left_out = x.size - x[kept].size
+    is_undefined = np.isnan(x) & (y == 0)
+    defined = np.flatnonzero(~is_undefined)
+    first, last = (defined[0], defined[-1]) if defined.size else (0, -1)  # (0, -1): no point
+    kept_x, kept_y = x[first : last + 1], y[first : last + 1]
+    n_left_out = x.size - kept_x.size
     if n_left_out:
         warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
-    return [x[kept], y[kept]]
+    return [kept_x, kept_y]
 
 
 def whole_number(value: float, name: str) -> int:
@@ -185,11 +189,10 @@ def check_columns(
         array = _flat_numbers(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
-        low, high = array.min(initial=0), array.max(initial=1)  # 0 and 1 if all are in [0, 1]
-        if kind == "share" and (low < 0 or high > 1):
+        if kind == "share" and array.size and (array.min() < 0 or array.max() > 1):
+            low, high = array.min(), array.max()
             if low < -RATE_SLACK or high > 1 + RATE_SLACK:
-                has = f"values from {array.min():.10g} to {array.max():.10g}"
-                raise DataError(f"{name}: {has}, expected 0..1")
+                raise DataError(f"{name}: values from {low:.10g} to {high:.10g}, expected 0..1")
             array = array.clip(0, 1)
         if kind == "count" and (np.diff(array, prepend=0) < 0).any():  # also if the first is < 0
             raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
@@ -208,10 +211,11 @@ def _check_same_size(**arrays: NDArray[Any]) -> None:
 def printed_step(precision: Floats, recall: Floats) -> float:
     """Return the step of the digits, from two to six, with which the points seem to be printed."""
     values = np.concatenate([precision, recall])
-    steps = (
-        10.0**-digits for digits in range(2, 6) if (abs(values - values.round(digits)) < 1e-9).all()
-    )
-    return next(steps, 1e-6)
+    for digits in range(2, 6):
+        is_printed = abs(values - values.round(digits)) < 1e-9  # with this number of digits
+        if is_printed.all():
+            return 10.0**-digits
+    return 1e-6
 
 
 def above_zero(value: float, name: str) -> float:
