@@ -176,6 +176,13 @@ def _compare_sampled(
     protocols = [registry.describe(metrics, run.protocol) for run in runs]
     # The scores in tables: by default those that the metrics of the first run show
     shown = default_scores(runs[0], compared.scores, parts=not has_several_runs)
+    left_out: dict[str, dict[str, str]] = {}  # method -> image id -> reason
+    for method, on_shared_images in zip(methods, replace_runs(methods, runs), strict=True):
+        # The reason of a run of this method replaces "not in OTHER RUN"
+        left_out[method.name] = on_shared_images.left_out | method.left_out
+    late_starts = {}  # of each AP, on curves that start above recall 0; "" if none does
+    for score in filter(is_ap, compared.scores):
+        late_starts[score] = late_starts_note(runs, score.partition(".")[0])
     without_letters = Comparison(
         names=run_names,
         scores=compared.scores,
@@ -198,10 +205,9 @@ def _compare_sampled(
         shown=tuple(shown) or compared.scores,
         cluster=sampling.column,  # whose groups were drawn; "" if images were drawn
         n_clusters=sampling.n if sampling.column else 0,
-        left_out=_left_out_by_method(methods, runs),
+        left_out={name: reasons for name, reasons in left_out.items() if reasons},
         signatures={run.name: str(run.signature) for run in runs},
-        # For each AP, a note if the precision-recall curve of a run starts above recall 0
-        late_starts=_late_starts(runs, compared.scores),
+        late_starts={score: note for score, note in late_starts.items() if note},
         # For each mean over different numbers of values in the runs, a text with these numbers
         coverage=unequal_coverage(sampled.weighted, [run.name for run in runs], compared.scores),
     )
@@ -215,32 +221,6 @@ def _pairs_of_seeds(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
     """
     same_seeds = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     return frozenset((a.name, b.name) for a, b in same_seeds if a.distinct and a.n_runs > 1)
-
-
-def _left_out_by_method(
-    methods: Sequence[Method], runs: Sequence[Evaluation]
-) -> dict[str, dict[str, str]]:
-    """Return the images that each method left out, with the reasons.
-
-    `runs` are those of all methods, restricted to the images that all of them have. If a run of the
-    method itself lacks an image, its reason replaces "not in OTHER RUN".
-    """
-    left_out: dict[str, dict[str, str]] = {}
-    for method, restricted in zip(methods, replace_runs(methods, runs), strict=True):
-        reason_of_image = restricted.left_out | method.left_out
-        if reason_of_image:
-            left_out[method.name] = reason_of_image
-    return left_out
-
-
-def _late_starts(runs: Sequence[Evaluation], scores: Sequence[str]) -> dict[str, str]:
-    """Return notes on the runs whose precision-recall curve starts well above recall 0, by AP.
-
-    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
-    """
-    aps = [score for score in scores if is_ap(score)]
-    notes = {score: late_starts_note(runs, score.partition(".")[0]) for score in aps}
-    return {score: note for score, note in notes.items() if note}
 
 
 class SampledRuns:

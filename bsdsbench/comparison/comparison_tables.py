@@ -180,13 +180,18 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
-    for part, run in product(dict.fromkeys(part for part, _ in score_of), compared.names):
-        cells = {key: cell_of.get((run, score_of.get((part, key), ""))) for key in fields}
-        # Undefined scores, and those that the part lacks, are absent
-        numbers = {key: cell.value for key, cell in cells.items() if cell is not None}
-        values = {k: v for k, v in numbers.items() if v is not None and not math.isnan(v)}
-        rows.append([*(part if label is PART else run for label in labels), *cells.values()])
-        row_notes.append(undefined_notes(definitions, values))
+    parts = dict.fromkeys(part for part, _ in score_of)  # each once, in order
+    for part, run in product(parts, compared.names):
+        row: list[Cell] = [part if label is PART else run for label in labels]
+        defined = {}  # key of a column -> number
+        for key in fields:
+            score = score_of.get((part, key), "")  # "" if the part lacks it
+            cell = cell_of.get((run, score))
+            row.append(cell)
+            if cell and cell.value is not None and not math.isnan(cell.value):
+                defined[key] = cell.value
+        rows.append(row)
+        row_notes.append(undefined_notes(definitions, defined))
     notes: list[str | Note] = []
     if any(cell.mark for cell in cell_of.values()):  # a run without a p-value has no letter
         tests = " over the pairs and parts of each score" if metric else ""  # corrected together
@@ -278,8 +283,10 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
         # For each pair, the smallest difference that is significant with probability 0.8
         of_score = [d for d in differences if d.score == differences[0].score]
         testable = [d for d in of_score if (d.a, d.b) not in compared.untestable]
-        if least := sorted(d.least for d in testable if not math.isnan(d.p + d.least)):
-            low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in (least[0], least[-1]))
+        detectable = [d.least for d in testable if not math.isnan(d.p + d.least)]
+        if detectable:
+            ends = min(detectable), max(detectable)
+            low, high = (f"{x:.3f}" if x >= 0.001 else f"{x:.4f}" for x in ends)  # not "0.000"
             span = low if low == high else f"{low} to {high}, by pair,"
             drawn = "images and runs" if compared.has_several_runs else "images"
             first_notes.append(
@@ -306,9 +313,9 @@ def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]
     alpha = 1 - compared.level
     # `solver`: the difference is below `solver_moves`, so that the official benchmark's matching of
     # pixels (its solver) may alone cause it, and is marked "~"
-    limits = sorted(d.solver_moves for d in differences if d.solver)
+    limits = [d.solver_moves for d in differences if d.solver]
     if limits:
-        low, high = f"{limits[0]:.4f}", f"{limits[-1]:.4f}"
+        low, high = f"{min(limits):.4f}", f"{max(limits):.4f}"
         span = low if low == high else f"{low} to {high}, by row"
         # PAIRS_LOST: pairs of pixels in an edge map that only an optimal matching finds
         notes.append(
@@ -318,9 +325,11 @@ def _doubtful_notes(compared: Comparison, differences: Sequence[ScoreDifference]
     # An interval excludes 0 although the uncorrected p is not significant, or the reverse. The p of
     # methods with the same seeds counts no samples: it exchanges their runs
     by_samples = [d for d in differences if (d.a, d.b) not in compared.paired]
-    tested = [d for d in by_samples if not math.isnan(d.p)]
-    disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in tested)
-    if compared.test == "bootstrap" and disagree:
+    disagrees = False
+    for d in by_samples:
+        excludes_0 = d.low > 0 or d.high < 0
+        disagrees |= not math.isnan(d.p) and excludes_0 != (d.p < alpha)
+    if compared.test == "bootstrap" and disagrees:
         notes.append(
             f"Near p = {alpha:.2g}, or with few images, an interval and its p-value may disagree "
             "about 0: the interval is interpolated between samples, while p counts the samples "

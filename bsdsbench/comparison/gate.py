@@ -141,9 +141,7 @@ class Baseline:
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
                     json_field(tolerances, score, float)  # raises unless it is a number
             optional = {"gated": [], "left_out": {}, **stored}  # `save` leaves out empty ones
-            gated = [
-                str(score) for score in json_field(optional, "gated", list)
-            ]  # the scores to check
+            gated = [str(name) for name in json_field(optional, "gated", list)]  # to check
             left_out = json_fields(optional, "left_out", str)  # image id -> reason
             protocol = registry.read_protocol(json_field(stored, "protocol", dict))
             # An .npz file as base64 text
@@ -312,8 +310,8 @@ def check(
             before = score_names.flat_scores(baseline_in_slice)
             # Scores that are undefined for the baseline, as of a class without an object, are left
             # out in this slice
-            defined = {score: t for score, t in tolerances.items() if score in before}
-            in_slice, new_notes = _check_pair(*pair, before, defined, of_slice)
+            tolerances_in_slice = {score: t for score, t in tolerances.items() if score in before}
+            in_slice, new_notes = _check_pair(*pair, before, tolerances_in_slice, of_slice)
             label = f"{by.partition('=')[0]}={name}"  # "size=[0, 1024)", where `by` has limits
             checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice]
             notes += [f"{label}: {note}" for note in new_notes if note not in known_notes]
@@ -411,10 +409,13 @@ def _check_pair(
     # Tolerances are in units of the score, which cannot fall by more than its value in the
     # baseline: no drop exceeds 5, where 5% may be meant. The default TOLERANCE of 0.002 is no
     # mistake of the user, even if the baseline is 0.001
-    wide = [c.score for c in checks if c.tolerance > TOLERANCE and c.tolerance >= c.baseline]
-    if unfailing := [score for score in wide if not score_names.lower_is_better(score)]:
+    given = [
+        c for c in checks if c.tolerance > TOLERANCE and not score_names.lower_is_better(c.score)
+    ]
+    never_fail = [c.score for c in given if c.tolerance >= c.baseline]
+    if never_fail:
         expected = "expected a smaller one, or a percentage such as 5%"
-        notes.append(f"tolerance: no drop exceeds that of {join_names(unfailing, 5)}, {expected}")
+        notes.append(f"tolerance: no drop exceeds that of {join_names(never_fail, 5)}, {expected}")
     return _Checked(checks, notes)
 
 

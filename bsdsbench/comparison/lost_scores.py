@@ -45,11 +45,12 @@ def with_errors(
         return run
     if run.by_official_solver:  # read from the counts of the official program, which has no classes
         raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
-    # The first metric that can count its errors by class. A depth run has no matches without edges
-    matching = [registry.get(m) for m in run.metrics if "matches" in run.records[0].counts[m]]
-    metric = next((m for m in matching if m.has_errors), None)
-    if metric is None:
+    first_counts = run.records[0].counts  # by metric. Those of depth without edges have no matches
+    matching = [registry.get(name) for name in run.metrics if "matches" in first_counts[name]]
+    with_error_classes = [metric for metric in matching if metric.has_errors]
+    if not with_error_classes:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
+    metric = with_error_classes[0]
     sources = find_sources(run, metric=metric.name)  # the files of predictions and ground truth
 
     def count_again(record: ImageRecord) -> ImageRecord:
@@ -96,17 +97,16 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     if "ods" in run.score(metric):
         ods = run.score(metric).ods
         lost |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, name_of_label in ERROR_CLASSES.items():
-        shares = "agreement" if side == "agreement" else "error_share"
+    for side, key_of_class in ERROR_CLASSES.items():
+        share_score = "agreement" if side == "agreement" else "error_share"
         lost[side] = {}
-        for label, name in name_of_label.items():
-            # Such as "boundary.error_share.absent"
-            share = comparison.interval_of(run.name, f"{metric}.{shares}.{name}")
-            # By how much ODS would rise if only the errors of the class were repaired
-            rise = comparison.interval_of(run.name, f"{metric}.delta_ods.{name}").value
+        for error_class, key in key_of_class.items():
+            # Such as "boundary.error_share.absent" and "boundary.delta_ods.absent"
+            share = comparison.interval_of(run.name, f"{metric}.{share_score}.{key}")
+            rise = comparison.interval_of(run.name, f"{metric}.delta_ods.{key}")
             numbers = {"share": share.value, "low": share.low, "high": share.high}
-            numbers["delta_ods"] = rise
-            lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
+            numbers["delta_ods"] = rise.value
+            lost[side][error_class] = {k: None if isnan(v) else v for k, v in numbers.items()}
     return lost
 
 

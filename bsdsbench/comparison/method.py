@@ -60,13 +60,14 @@ class Method:
             raise DataError(f"method {name}: no runs, expected at least one")
         names = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
         paths = [Path(text).parts or (text,) for text in names]  # the components of each path
-        seeds = [path[-1] for path in paths]  # the labels if depths differ, or if all are equal
+        labels = [path[-1] for path in paths]  # if depths differ, or if all paths are equal
         if len({len(path) for path in paths}) == 1:
-            # The positions at which the paths differ: that of "seed0" in out/seed0/ours
-            differing = [k for k in range(len(paths[0])) if len({path[k] for path in paths}) > 1]
+            levels = enumerate(zip(*paths, strict=True))  # (depth, component of each path)
+            # The depths at which the paths differ: that of "seed0" in out/seed0/ours
+            differing = [depth for depth, components in levels if len(set(components)) > 1]
             if differing:
-                seeds = ["/".join(path[k] for k in differing) for path in paths]
-        self.__attrs_init__(name, tuple(as_runs(given)), tuple(seeds))
+                labels = ["/".join(path[depth] for depth in differing) for path in paths]
+        self.__attrs_init__(name, tuple(as_runs(given)), tuple(labels))
 
     @property
     def n_runs(self) -> int:
@@ -219,8 +220,8 @@ def parse_methods(specs: Sequence[str]) -> dict[str, list[str]]:
     """
     folders: dict[str, list[str]] = {}
     for spec in specs:
-        name, equals, patterns = spec.partition("=")
-        if not (name and equals and patterns):
+        name, _, patterns = spec.partition("=")
+        if not (name and patterns):
             expected = "expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
             raise DataError(f"--method {spec!r}: {expected}")
         folders[name] = matching_folders(patterns.split(","), f"--method {name}")

@@ -56,7 +56,8 @@ def means_table(
         rows.append(cells)
     for label, scores_by_metric, marks in extra:
         row: list[Cell] = [label]
-        for metric, _, key in (score.partition(".") for score in shown):
+        for score in shown:
+            metric, _, key = score.partition(".")
             value = value_at(scores_by_metric.get(metric, {}), key)  # "region.pri.ods" is nested
             if value is None or key not in marks:  # None: it was not published
                 row.append(value)

@@ -123,8 +123,8 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
         for score, target in targets.items():
             value = scores.get(score)  # None, which never agrees, if it was not published
             # Half a unit in the last digit of the target: 0.0005 for "0.788". 1e-9 for rounding
-            most = rounding_error(target) * (1 + 1e-9)
-            agrees &= isinstance(value, int | float) and abs(value - float(target)) <= most
+            tolerance = rounding_error(target) * (1 + 1e-9)
+            agrees &= isinstance(value, int | float) and abs(value - float(target)) <= tolerance
         if agrees:
             image_set = published.tasks[0].partition("/")[0] if published.tasks else ""  # of SET/..
             rule = f"AP rule {published.ap_rule}" if published.ap_rule else ""

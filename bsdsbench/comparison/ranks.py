@@ -85,6 +85,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, Floats]], level: floa
         is_better = sample_costs < costs_of_method
         is_equal = sample_costs == costs_of_method
         ranks[k] = 1 + is_better.sum(axis=0)
+        # Method k beats another in the samples in which that one is neither better nor tied
         beats[k] = 1 - is_better.mean(axis=1) - is_equal.mean(axis=1) / 2
         shares[k] = np.bincount(ranks[k] - 1, minlength=n_methods) / n_samples
     quantiles = (1 - level) / 2, 0.5, (1 + level) / 2
@@ -108,14 +109,14 @@ def indistinguishable_groups(compared: Comparison, score: str) -> list[tuple[int
     the interval of its difference excludes 0. Returns pairs (first, last): the 0-based ranking
     positions of the best and the worst method of a group. Groups of a single method are left out.
     """
-    different = set[frozenset[str]]()  # pairs of methods
+    different_pairs = set[frozenset[str]]()
     for d in compared.differences:
         # `untestable` are the pairs with too few seeds
         is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
         excludes_0 = d.low > 0 or d.high < 0
         differs = d.significant(compared.level) if is_testable else excludes_0
         if d.score == score and differs:
-            different.add(frozenset((d.a, d.b)))
+            different_pairs.add(frozenset((d.a, d.b)))
     names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
     previous_last = 0  # the last position of the group before
@@ -124,7 +125,7 @@ def indistinguishable_groups(compared: Comparison, score: str) -> list[tuple[int
         # Extend the group as long as the next method differs from none of its members
         for name in names[first + 1 :]:
             members = names[first : last + 1]
-            if any(frozenset((name, member)) in different for member in members):
+            if any(frozenset((name, member)) in different_pairs for member in members):
                 break
             last += 1
         if last > max(first, previous_last):  # several methods, not all in the group before

@@ -46,14 +46,15 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
     """
     groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
-        split: list[frozenset[str]] = []
+        new_groups: list[frozenset[str]] = []
         for group in groups:
-            if pair <= group:  # the group holds both names
-                split += [group - {name} for name in pair]
+            if pair <= group:  # it holds both names: split it into two groups with one of them each
+                new_groups += [group - {name} for name in pair]
             else:
-                split.append(group)
-        # Drop groups that are contained in a larger one
-        groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
+                new_groups.append(group)
+        # Drop repeated groups, and those that are contained in a larger one
+        distinct = dict.fromkeys(new_groups)
+        groups = [group for group in distinct if not any(group < other for other in distinct)]
     # The letter a goes to the group of the best name; ties are broken by the next best names
     groups.sort(key=lambda group: [name not in group for name in best_first])
     letters_of_name = dict.fromkeys(best_first, "")

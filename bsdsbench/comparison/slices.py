@@ -124,53 +124,54 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     run.require_records()
     groups = partition(run.records, by)
     # A jackknife interval comes from the values of a statistic without unit u, for each unit u in
-    # turn: an image or a cluster. `units` (N,) has the index of each image's unit
-    units = np.arange(len(run.records))
+    # turn: an image or a cluster. (N,): the index of each image's unit
+    unit_of_image = np.arange(len(run.records))
     if cluster:
-        units = image_clusters(run.records, cluster).members
+        unit_of_image = image_clusters(run.records, cluster).members
     weighted = WeightedRun(run, run.metrics)
     on_all = weighted.overall_scores()  # score -> its value on all images
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     # Score -> (units,): on all images without unit u
-    (all_without,) = scores_of([weighted], jackknife_weights(units))
+    (all_without,) = scores_of([weighted], jackknife_weights(unit_of_image))
     # For each slice, the indices of its k units, and score -> (k,), its value without each of them
     jackknives: list[tuple[Ints, dict[str, Floats]]] = []
     for number in range(len(groups.names)):
         images = groups.images_of(number)
         # The units of the slice, and for each of its images the position of its unit among these
-        slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
+        slice_units, unit_in_slice = np.unique(unit_of_image[images], return_inverse=True)
         without_units: dict[str, Floats] = {}  # of a single unit, no image would be left
         if slice_units.size > 1:
             on_images = replace(run, records=[run.records[i] for i in images])
-            weights = jackknife_weights(unit_of_image)
+            weights = jackknife_weights(unit_in_slice)
             (without_units,) = scores_of([WeightedRun(on_images, run.metrics)], weights)
         jackknives.append((slice_units, without_units))
     scores: dict[str, list[SliceScore]] = {}
     macro: dict[str, SliceScore] = {}
     for score, values in on_slices.items():
-        whole, whole_without = on_all[score], all_without[score]
+        on_all_images, all_images_without = on_all[score], all_without[score]
         mean = float(defined_mean(values))  # over the slices in which the score is defined
         n_defined = np.count_nonzero(~np.isnan(values))
-        mean_changes = np.zeros(whole_without.size)  # (units,): of `mean`, by leaving out unit u
+        mean_changes = np.zeros(all_images_without.size)  # (units,): of `mean`, without unit u
         scores[score] = []
         for value, (slice_units, without_units) in zip(values.tolist(), jackknives, strict=True):
             n_units = slice_units.size  # of those with images in the slice
-            without = without_units.get(score, np.full(n_units, np.nan))  # (n_units,)
-            changes = np.zeros(whole_without.size)  # (units,): of `value`; 0 for other units
-            changes[slice_units] = without - value
+            slice_without = without_units.get(score, np.full(n_units, np.nan))  # (n_units,)
+            changes = np.zeros(all_images_without.size)  # (units,): of `value`; 0 for other units
+            changes[slice_units] = slice_without - value
             if not np.isnan(value):
                 mean_changes += changes / n_defined
             # (units,): slice minus all images, both without unit u
-            differences = value - whole_without + changes
+            differences = value - all_images_without + changes
             slice_score = SliceScore(
-                score=_jackknife_interval(value, without, n_units, score),
-                difference=_jackknife_interval(value - whole, differences, n_units),
+                score=_jackknife_interval(value, slice_without, n_units, score),
+                difference=_jackknife_interval(value - on_all_images, differences, n_units),
             )
             scores[score].append(slice_score)
         means = mean + mean_changes  # (units,): without unit u
+        differences = means - all_images_without
         macro[score] = SliceScore(
             score=_jackknife_interval(mean, means, means.size, score),
-            difference=_jackknife_interval(mean - whole, means - whole_without, means.size),
+            difference=_jackknife_interval(mean - on_all_images, differences, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
@@ -195,9 +196,10 @@ def _jackknife_interval(
     if n_units < 2 or np.isnan(replicates).any() or np.isnan(value):
         return ValueInterval(value, np.nan, np.nan)
     n = replicates.size
-    # The square is n - 1 times the variance of the replicates
-    standard_error = np.sqrt((n - 1) / n * ((replicates - replicates.mean()) ** 2).sum())
-    half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * standard_error)
+    deviations = replicates - replicates.mean()
+    standard_error = np.sqrt((n - 1) / n * (deviations**2).sum())  # of the jackknife
+    t_quantile = stdtrit(n_units - 1, (1 + LEVEL) / 2)  # of Student's t
+    half_width = float(t_quantile * standard_error)
     low, high = value - half_width, value + half_width
     if score:
         # Shares, such as F or the share of an error class, cannot exceed 1. Of the scores for which
@@ -376,18 +378,20 @@ def _slice_table(
         # Score -> its values on all images, without interval and difference, on the slices, and in
         # the mean over slices
         values: dict[str, list[SliceScore]] = {}
-        for score in filter(of_run.scores.__contains__, scores):
-            on_all = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), _UNDEFINED)
-            values[score] = [on_all, *of_run.scores[score], of_run.macro[score]]
+        for score in scores:
+            if score in of_run.scores:
+                value_on_all = ValueInterval(of_run.whole[score], np.nan, np.nan)
+                on_all = SliceScore(value_on_all, _UNDEFINED)
+                values[score] = [on_all, *of_run.scores[score], of_run.macro[score]]
         n_images = len(of_run.parts.members)
         sizes = [n_images, *of_run.sizes, n_images]
         names = [ALL, *of_run.parts.names, MACRO]
         for (k, name), part in product(enumerate(names), parts):
             row: list[Cell] = [of_run.name, name, part, sizes[k]]
             for column in columns:
-                score = ".".join(filter(None, (metric, part, column.key)))
-                shown = values[score][k] if score in values else (_UNDEFINED, _UNDEFINED)
-                for value, low, high in shown:
+                score = f"{metric}.{part}.{column.key}" if part else f"{metric}.{column.key}"
+                score_and_difference = values[score][k] if score in values else [_UNDEFINED] * 2
+                for value, low, high in score_and_difference:
                     # Slices do not compete with each other: no cell is marked as best
                     row.append(Estimate(value, low, high, comparable=False))
             rows.append(row)
@@ -461,13 +465,14 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         images = groups.images_of(number)  # indices of the images in the group
         for part, scores in pooled.items():
             row: list[Cell] = [name, part or None, images.size]
+            values_of_part = image_values.get(part, {})
             for key, column in columns.items():
-                of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
+                of_groups = value_at(scores, key)  # (groups,)
                 row.append(None if of_groups is None else float(of_groups[number]))
                 if column.score:  # otherwise it is a threshold, for example, and has no mean
                     mean = None
-                    if of_images is not None:
-                        mean = float(defined_mean(np.array(of_images)[images]))
+                    if key in values_of_part:
+                        mean = float(defined_mean(np.array(values_of_part[key])[images]))
                     row.append(mean)
             rows.append(row)
     title = f"{scorer.title}, {groups.column} by {groups.column}"  # such as "patient by patient"
@@ -504,9 +509,10 @@ def compared_table(comparisons: Mapping[str, Comparison], column: str) -> Table:
     slices_by_note = grouped((note, name) for name, c in comparisons.items() for note in c.notes)
     notes = [f"{', '.join(names)}: {note}" for note, names in slices_by_note.items()]
     rows: list[list[Cell]] = []
+    # (name of the slice, difference), of all slices, pairs and scores
+    differences = [(name, d) for name, c in comparisons.items() for d in c.differences]
     for score in first.shown:
-        in_slices = [(name, d) for name, c in comparisons.items() for d in c.differences]
-        of_score = [(name, d) for name, d in in_slices if d.score == score]  # all slices and pairs
+        of_score = [(name, d) for name, d in differences if d.score == score]
         corrected = holm_together(d for _, d in of_score)  # in the same order
         for (name, _), d in zip(of_score, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]

@@ -79,22 +79,22 @@ class CurveDisplay:
     def __post_init__(self) -> None:
         """Convert the two arrays of the curve to float64 (K,).
 
-        `self.arrays` are the names of the fields that hold them, such as ("recall", "precision").
-
         Raises DataError if their lengths differ or, of a PR, ROC or DET curve, if a rate is above
         1, such as a percentage.
         """
-        x, y = (as_numbers(getattr(self, name), name).ravel() for name in self.arrays)
         has_rates = hasattr(self, "space")  # "pr", "roc" or "det"; other displays lack it
-        for name, values in zip(self.arrays, (x, y), strict=True):
-            if has_rates and not (values[~np.isnan(values)] <= 1 + _ROUNDING).all():
-                has = f"{name}: values up to {np.nanmax(values):g}, expected shares from 0 to 1"
+        sizes = []
+        for name in self.arrays:  # names of the two fields, such as "recall", "precision"
+            values = as_numbers(getattr(self, name), name).ravel()
+            defined = values[~np.isnan(values)]
+            if has_rates and (defined > 1 + _ROUNDING).any():
+                has = f"{name}: values up to {defined.max():g}, expected shares from 0 to 1"
                 raise DataError(has, fix="divide percentages by 100")
-        if x.size != y.size:
-            lengths = f"{', '.join(self.arrays)}: {x.size} and {y.size} values"
-            raise DataError(f"{lengths}, expected as many")
-        for name, values in zip(self.arrays, (x, y), strict=True):
             setattr(self, name, values)
+            sizes.append(values.size)
+        if sizes[0] != sizes[1]:
+            lengths = f"{', '.join(self.arrays)}: {sizes[0]} and {sizes[1]} values"
+            raise DataError(f"{lengths}, expected as many")
 
     @classmethod
     def from_predictions(
@@ -291,10 +291,11 @@ class CurveDisplay:
         curve_style = {**style.next_style(ax), **self.line_style, "label": self.label or None}
         if not self.joined:  # its points have no order: draw them as dots, without a line
             curve_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
+        curve_style |= line
         if chance and drawing.chance:  # the zorder puts it above iso-F lines and below curves
             dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
             (self.chance_,) = ax.plot(*drawing.chance, color=style.GREY, **dashes)
-        (self.line_,) = ax.plot(drawing.x, drawing.y, **{**curve_style, **line})
+        (self.line_,) = ax.plot(drawing.x, drawing.y, **curve_style)
         on_top: Any = {"color": self.line_.get_color(), "linestyle": "none", "zorder": 3}
         if self.joined and self.dotted:  # a line through few points: draw dots on it too
             # An interpolated curve has its own `dots`, at the points before interpolation

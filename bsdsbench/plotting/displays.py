@@ -135,24 +135,22 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the points and lines that `plot` draws.
+        """Return the points of the PR curve, with its best point, or its chance line and a ring.
 
-        The curve of a run, which has a best point, is drawn with this point and without points at
-        (0, 0), where nothing matches. The curve of labels and scores, which has a chance level, is
-        drawn with the chance line. If its first point is (0, 0), which means that the samples with
-        the highest score are negative, a ring marks this point.
+        The best point is that of a run. The chance line is that of labels and scores, and a ring at
+        (0, 0) says that all samples with the highest score are negative.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:  # the curve of a run, without points at (0, 0), where nothing matches
             is_matched = (precision > 0) | (recall > 0)
-            point = best.recall, best.precision
-            return Drawing(recall[is_matched], precision[is_matched], point=point)
+            best_point = best.recall, best.precision
+            return Drawing(recall[is_matched], precision[is_matched], point=best_point)
         if self.chance is None:
             return Drawing(recall, precision)
-        # The curve of labels and scores: a ring marks samples with the highest score all negative
-        ring = (0.0, 0.0) if recall.size > 0 and recall[0] == precision[0] == 0 else None
-        chance = (0, 1), (self.chance, self.chance)
-        return Drawing(recall, precision, chance, ring, self.original_points)
+        starts_at_0 = recall.size > 0 and recall[0] == 0 and precision[0] == 0
+        ring = (0.0, 0.0) if starts_at_0 else None
+        chance_line = (0, 1), (self.chance, self.chance)
+        return Drawing(recall, precision, chance_line, ring, dots=self.original_points)
 
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of empty axes, and draw iso-F lines."""
@@ -182,24 +180,23 @@ def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
     linearly between two points, and not precision (Davis and Goadrich 2006). The two are left out,
     so that straight lines join the points, if this does not hold.
     """
-    n_predicted = curve.tp + curve.fp
-    precision_of_counts = ratio(curve.tp, n_predicted)
-    is_predicted = n_predicted > 0  # otherwise precision is 0/0
+    tp, fp, positives = curve.tp, curve.fp, curve.positives
+    is_predicted = tp + fp > 0  # otherwise precision is 0/0
+    precision_of_counts = ratio(tp, tp + fp)
     # Not if `curves.pr` took the largest precision at this or a higher recall, or computed it for
     # another fraction of positives
     is_of_counts = np.allclose(curve.precision[is_predicted], precision_of_counts[is_predicted])
     fields: dict[str, object] = {}
-    if curve.positives and is_of_counts:
-        fields |= interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
-        auc_name = "AUC (counts interpolated)"
-        auc = davis_goadrich_area(curve.tp, curve.fp, curve.positives)  # exact under this line
+    areas = {"AP": curve.ap}
+    if positives and is_of_counts:
+        fields |= interpolate_pr(tp, fp, positives)._asdict()  # recall and precision
+        areas["AUC (counts interpolated)"] = davis_goadrich_area(tp, fp, positives)
     else:  # straight lines between the points
-        auc_name, auc = "AUC (trapezoids)", curve.auc
-    areas = {"AP": curve.ap, auc_name: auc, "AP11": curve.ap_11}
+        areas["AUC (trapezoids)"] = curve.auc
+    areas["AP11"] = curve.ap_11
     texts = []
-    for area_name, area in areas.items():
-        percent = "-" if np.isnan(area) else f"{100 * area:.1f} %"
-        texts.append(f"{area_name} {percent}")
+    for name, area in areas.items():
+        texts.append(f"{name} -" if np.isnan(area) else f"{name} {100 * area:.1f} %")
     return {**fields, "title": ", ".join(texts)}
 
 
@@ -366,10 +363,10 @@ class DETCurveDisplay(CurveDisplay):
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays
-        rates = np.r_[self.fpr, self.fnr]
-        rates = rates[(rates > 0) & (rates < 1)]
-        distance_to_ends = min(rates.min(), 1 - rates.max()) if rates.size else 0.1
-        power_of_ten = 10.0 ** np.floor(np.log10(distance_to_ends))
+        all_rates = np.r_[self.fpr, self.fnr]
+        rates = all_rates[(all_rates > 0) & (all_rates < 1)]
+        smallest_distance = min(rates.min(), 1 - rates.max()) if rates.size else 0.1  # to 0 or 1
+        power_of_ten = 10.0 ** np.floor(np.log10(smallest_distance))
         self.lowest = float(max(power_of_ten, _SMALLEST_LIMIT))
 
     def _drawing(self) -> Drawing:
@@ -536,8 +533,8 @@ def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     for name in sorted(run.metrics):
         if name not in with_curve and isinstance(run.score(name).get("curve"), PRCurve):
             with_curve.append(name)
-    if not with_curve or (metric and metric not in with_curve):
-        wanted = metric or ", ".join(run.metrics)
-        expected = ", ".join(with_curve) or "a metric with a precision-recall curve"
-        raise DataError(f"{run.name}: {wanted!r} has no curve, expected {expected}")
-    return metric or with_curve[0]
+    if with_curve and (not metric or metric in with_curve):
+        return metric or with_curve[0]
+    wanted = metric or ", ".join(run.metrics)
+    expected = ", ".join(with_curve) or "a metric with a precision-recall curve"
+    raise DataError(f"{run.name}: {wanted!r} has no curve, expected {expected}")

@@ -318,6 +318,8 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     the look "page" (a style for the full width of a paper), it is outside. A figure made by
     `new_axes` may grow to make room for it.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     entries: dict[str, Artist] = {}
     for handle in handles:
         label = str(handle.get_label())
@@ -340,21 +342,14 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
         _wrap_texts(ax.legend(entries.values(), entries, loc=location))
         if size:  # an earlier legend may have been outside, in a larger figure
             figure.set_size_inches(size)
-    elif size is None:
-        _draw_legend_beside(ax, entries)
+    elif size is None:  # the user made the axes: draw the legend at their right
+        # Leave room for the labels "F=0.1" of the iso-F lines, which take 3.2 font sizes
+        gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
+        beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
+        beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
+        _wrap_texts(ax.legend(entries.values(), entries, **beside), letters=32)
     else:
         _draw_outside_legend(figure, size, entries)
-
-
-def _draw_legend_beside(ax: Axes, entries: dict[str, Artist]) -> None:
-    """Draw a legend (label -> artist) at the right of axes that the user made."""
-    from matplotlib.transforms import ScaledTranslation
-
-    # Leave room for the labels "F=0.1" of the iso-F lines, which take 3.2 font sizes
-    gap = ScaledTranslation(3.2 * font_size() / 72, 0, ax.figure.figure.dpi_scale_trans)
-    beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
-    beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
-    _wrap_texts(ax.legend(entries.values(), entries, **beside), letters=32)
 
 
 def _draw_outside_legend(
@@ -409,14 +404,15 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     if size[0] > 0.95 or size[1] > 0.75:
         return None
     # Points (x, y) along all lines, as fractions of the axes: the vertices, and 33 per segment
-    point_groups = [np.zeros((0, 2))]  # for axes without lines
+    points_of_lines = [np.zeros((0, 2))]  # for axes without lines
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())  # in pixels
         vertices = ax.transAxes.inverted().transform(path.vertices)  # in fractions of the axes
-        between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
-        point_groups += [vertices, between.reshape(-1, 2)]
-    points = np.concatenate(point_groups)  # (points, 2)
+        starts, ends = vertices[:-1], vertices[1:]  # (segments, 2)
+        between = starts * (1 - weights) + ends * weights  # (33, segments, 2)
+        points_of_lines += [vertices, between.reshape(-1, 2)]
+    points = np.concatenate(points_of_lines)  # (points, 2)
     clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
     # free_share: the fractions of the free width and height that are left of and below the legend
     for location, free_share in _LEGEND_LOCATIONS.items():

@@ -202,18 +202,16 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> None:
-        """Find the files of each run, and store them in `sources`.
+        """Find the files of each run, by its name in `sources`. A note says which are not found.
 
-        If the files of a run are not found, a note is added; but if the user gave a folder for
-        this run, DataError is raised.
-
-        pred_folders : one folder of predictions per run. For all folders, None means the one that
-            is recorded in the run
+        `pred_folders` has one folder of predictions per run. None is the folder recorded in the
+        run. Raises DataError if the user gave a folder, and the files of its run are not found.
         """
         for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
-                line = "official tables have no files of images"
-                self.notes.append(f"no pictures: {run.name}: {line}")
+                self.notes.append(
+                    f"no pictures: {run.name}: official tables have no files of images"
+                )
                 continue
             if folder or gt_dir or images_dir:
                 self.runs_with_folders.add(run.name)
@@ -271,17 +269,16 @@ class Page:
 
         compared : a function that computes the comparison of the runs, or waits for it. If it
             raises DataError, the page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples and the random seed, for the intervals of
-            the score that each error class costs
+        n_boot, seed : of the bootstrap, for the score that each error class costs
         served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs
         # The runs that counted classes of errors, and the ODS that each class costs them
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
-        slices_by_column = {  # for each run, its scores on each slice (group of images)
-            column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
-        }
+        slices_by_column = {}  # of each run, its scores on each slice (group of images)
+        for column in self.by:
+            slices_by_column[column] = [slices_of(run, column, self.cluster) for run in runs]
         # What comes from the comparison: sentences on which run is best, (run, score) -> score with
         # its interval, and the tables by key
         verdict: list[str] = []
@@ -397,20 +394,23 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
 def _add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
     """Remove the tables of intervals from `compared`, as the score tables show the intervals too.
 
-    `compared` has tables by key. Their notes go to the score tables, in place. Removed are the
-    tables of parts such as classes, which have the keys of score tables, and "scores", the overall
-    scores of all metrics. The notes and the sentence of the latter, "Scores with 95 % intervals
-    from 10,000 bootstrap samples", are printed once, under the last other table with an interval.
+    Removed are the tables of parts such as classes, which have the keys of score tables, and
+    "scores", the overall scores of all metrics. Their notes go to the score tables, in place. Those
+    of "scores" are printed once, after its sentence "Scores with 95 % intervals from 10,000
+    bootstrap samples", under the last table with an interval that has no parts.
     """
-    of_parts = [table for table in tables if table.key in compared]
-    added = [(table, compared.pop(table.key).notes) for table in of_parts]
-    for table in reversed([table for table in tables if table not in of_parts]):
+    new_notes = []  # (score table, notes for it)
+    last_with_interval = None
+    for table in tables:
         cells = [cell for row in table.rows for cell in row]
-        if any(isinstance(cell, Estimate) and cell.low is not None for cell in cells):
-            if overall := compared.pop("scores", None):
-                added.append((table, [f"{overall.sentence}.", *overall.notes]))
-            break
-    for table, notes in added:
+        if table.key in compared:  # of parts
+            new_notes.append((table, compared.pop(table.key).notes))
+        elif any(isinstance(cell, Estimate) and cell.low is not None for cell in cells):
+            last_with_interval = table
+    if last_with_interval and "scores" in compared:
+        overall = compared.pop("scores")
+        new_notes.append((last_with_interval, [f"{overall.sentence}.", *overall.notes]))
+    for table, notes in new_notes:
         # A `Note` is about single columns (curves that start late) or lists left-out images. The
         # table is of the same runs, and has these already
         texts = [note for note in notes if isinstance(note, str)]

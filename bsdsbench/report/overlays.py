@@ -96,10 +96,11 @@ def pixel_steps(
 def chosen_threshold(run: Evaluation) -> float | None:
     """Return the ODS threshold of a run's `drawn_metric`, 0 if unknown; None if it has no ODS."""
     metric = drawn_metric(run)
-    if metric is None:
+    score = {} if metric is None else run.score(metric.name)
+    if "ods" not in score:
         return None
-    score = run.score(metric.name)
-    return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
+    threshold = score["ods"]["threshold"]
+    return 0.0 if threshold is None else float(threshold)
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bools | None:
@@ -108,11 +109,11 @@ def void_pixels(gt: GroundTruth, run: Evaluation) -> Bools | None:
     If the ground truth has a valid map, these are the pixels outside it; otherwise those with a
     void value in its label map.
     """
-    valid = gt.parts.get("valid")
+    valid = gt.parts.get("valid")  # bool (H, W), or None
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
         metric = drawn_metric(run)
-        values = [] if metric is None else registry.void_labels([metric], run.protocol)
-        valid = ~np.isin(gt.labels, values)
+        void_labels = [] if metric is None else registry.void_labels([metric], run.protocol)
+        valid = ~np.isin(gt.labels, void_labels)
     return None if valid is None or valid.all() else ~valid
 
 

@@ -54,7 +54,7 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
-    main_scores = []  # for each run, the numbers of its main column
+    main_scores = []  # for each run with a metric, the numbers of its main column
     ids = dict[str, None]()  # used as a set that keeps its order
     for run_number, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
@@ -68,17 +68,21 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
                 if not numbers and k > 0:
                     continue
                 is_main = metric == run.metrics[0] and k == 0
+                is_whole = column.digits == 0  # integers
                 shown = {"label": column.heading, "run": run_number, "main": is_main}
-                columns.append({**shown, "whole": column.digits == 0})  # True for integers
+                columns.append({**shown, "whole": is_whole})
                 numbers_of_columns.append(numbers)
                 if is_main:
                     main_scores.append(numbers)
-    if len(runs) == 2 and len(main_scores) == 2:  # two runs, and each has a metric
+    if len(runs) == 2 and len(main_scores) == 2:
         a, b = main_scores
         label = f"{columns[0]['label']} difference"
         columns.append({"label": label, "run": _DIFFERENCE, "main": True})  # -1, not a run
         numbers_of_columns.append({i: round(a[i] - b[i], 5) for i in a if i in b})
-    rows = {i: {"id": i, "values": [numbers.get(i) for numbers in numbers_of_columns]} for i in ids}
+    rows = {}
+    for image_id in ids:
+        row = [numbers.get(image_id) for numbers in numbers_of_columns]
+        rows[image_id] = {"id": image_id, "values": row}
     return ImageTable(columns, rows, main_scores)
 
 
@@ -94,11 +98,11 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     scores = run.image_scores(metric)  # image id -> key of a score of the whole image -> number
     columns: dict[Column, dict[str, float]] = {}
     for column in scorer.image_columns:
-        rows = {image_id: row for image_id, row in scores.items() if column.key in row}
-        columns[column] = {image_id: row[column.key] for image_id, row in rows.items()}
+        key = column.key
+        columns[column] = {i: by_key[key] for i, by_key in scores.items() if key in by_key}
     if usual_keys is None or not run.records:  # official result files give no records
         return columns
-    columns = {c: values for c, values in columns.items() if c.key in usual_keys}
+    columns = {column: columns[column] for column in columns if column.key in usual_keys}
     # A column per class with its first usual score in each image, such as "tumour: Dice"
     class_columns = [column for column in scorer.part_columns if column.key in usual_keys]
     # Class, "" for the whole image -> key of a score -> a number per image, as in `image_ids`
@@ -165,26 +169,27 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
 
     losses : the result of `lost_scores` for each run
     """
-    bars = []  # (run name, [(error class, gain in ODS), ...])
+    gains_of_runs = []  # of each run: [(error class, gain in ODS), ...]
     for lost in losses:
-        rises = []
+        gains = []
         for side in ("missed", "false"):
             for key, error_class in ERROR_CLASSES[side].items():
-                rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
-        bars.append((lost["name"], rises))
-    lengths = [sum(rise for _, rise in rises) for _, rises in bars]
+                gains.append((error_class, lost[side][key]["delta_ods"] or 0.0))
+        gains_of_runs.append(gains)
+    lengths = [sum(gain for _, gain in gains) for gains in gains_of_runs]
     longest = max(lengths, default=0.0) or 1.0  # not 0 if all widths are 0
-    return [(name, [(k, 100 * rise / longest) for k, rise in rises]) for name, rises in bars]
+    bars = []
+    for lost, gains in zip(losses, gains_of_runs, strict=True):
+        widths = [(error_class, 100 * gain / longest) for error_class, gain in gains]
+        bars.append((lost["name"], widths))
+    return bars
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, str]:
-    """Plot a score of the runs, with its interval, in each slice (group of images).
+    """Plot a score of the runs in each slice (group of images): "title", and "url" of the SVG data.
 
     It is the first score that tables of the first run show by default and that all runs have.
-
-    slices : the slices of each run, all made from the same grouping column
-
-    Returns the "title" and the "url", a data URL of an SVG file.
+    `slices` has those of each run, all made from the same grouping column.
     """
     from bsdsbench.plotting.comparison_plots import draw_slices
 
@@ -238,10 +243,11 @@ def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[st
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = [(best.threshold, best.recall, best.precision, best.f)]
-    for point in zip(thresholds, curve.recall, curve.precision, f, strict=True):
-        _, recall, precision, _ = point
+    for threshold, recall, precision, f_of_point in zip(
+        thresholds, curve.recall, curve.precision, f, strict=True
+    ):
         if recall > 0 or precision > 0:
-            points.append(point)
+            points.append((threshold, recall, precision, f_of_point))
     rounded = [[None if x is None else round(float(x), 5) for x in point] for point in points]
     best_point, *curve_points = rounded
     return {"curve": curve_points, "ods": best_point}

@@ -57,13 +57,14 @@ def _gt_pictures(
     size = [gt.shape[1], gt.shape[0]]
     pictures: dict[str, object] = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
     if void is not None:
-        void_color = (*overlays.COLORS[overlays.VOID_CLASS], round(255 * overlays.OPACITY))
+        opacity = round(255 * overlays.OPACITY)
+        void_color = (*overlays.COLORS[overlays.VOID_CLASS], opacity)
         palette_of_void = ((0, 0, 0, 0), void_color)  # transparent where pixels count
         pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), palette_of_void))
     if photo is not None:
         pictures["photo"] = _jpeg_url(photo, side)
-    if side is not None and photo is not None:
-        pictures["thumb"] = _jpeg_url(photo, THUMB)
+        if side is not None:
+            pictures["thumb"] = _jpeg_url(photo, THUMB)
     elif side is not None:
         pictures |= {"thumb": gt_url, "paper": True}
     return pictures
@@ -181,12 +182,11 @@ class ImagePictures:
         self.effort = SERVED_EFFORT if full else EFFORT  # zlib level: a server must answer fast
         # Argument of `pixel_steps`: None draws error classes only for runs that counted them
         self.errors = True if full else None
-        # (index of the run as a string, run, its records by image id), for the runs with files
-        self.runs = [
-            (str(number), run, {record.image_id: record for record in run.records})
-            for number, run in enumerate(runs)
-            if run.name in sources
-        ]
+        self.runs = []  # of each run with files: its index as a string, the run, its records by id
+        for number, run in enumerate(runs):
+            if run.name in sources:
+                record_of_image = {record.image_id: record for record in run.records}
+                self.runs.append((str(number), run, record_of_image))
 
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that counted it.
@@ -234,7 +234,8 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     # high bytes, because these compress better
     planes = []
     for numbers in (steps.n_changes, steps.steps):
-        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
+        low_bytes, high_bytes = numbers & 255, numbers >> 8
+        planes += [low_bytes.astype(np.uint8), high_bytes.astype(np.uint8)]
     planes.append(steps.classes)
     packed = zlib.compress(b"".join(plane.tobytes() for plane in planes), effort)
     n_of_class = np.bincount(steps.classes, minlength=1 + max(ERROR_CODES.values()))
@@ -249,7 +250,7 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
     return {
         **optional,
         "planes": base64.b64encode(packed).decode("ascii"),
-        "n": int(steps.steps.size),  # number of changes of class, summed over pixels
+        "n": steps.steps.size,  # number of changes of class, summed over pixels
         "size": steps.n_changes.shape[::-1],  # (width, height)
         "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
         "matchedGt": matched_gt,
@@ -258,6 +259,6 @@ def _pack_steps(steps: OverlaySteps, effort: int = EFFORT) -> dict[str, object]:
         "beta2": steps.beta2,
         "best": 0 if steps.parts else steps.best,  # the step shown first; 0 is all parts together
         # True if errors are divided into classes, such as duplicates
-        "classes": any(n_of_class[[*ERROR_CODES.values()]]),
+        "classes": any(n_of_class[code] > 0 for code in ERROR_CODES.values()),
         "areas": steps.areas,  # False if only lines are drawn, over which the photo stays visible
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,7 @@ def _values_of_images(
             if word != "all":  # of the scores that it stands for, that of all classes comes first
                 names.append(chosen_scores([word], list(known))[0])
     values = {}
-    for name in names:
-        if name not in known:
-            continue
+    for name in (name for name in names if name in known):
         _, part, column = parse_score(name)
         # The ODS of an image is its best F, and is called so among the columns of images
         field = table_column(of_images.get(column.key, column), column.digits)
@@ -121,9 +119,8 @@ def _scores_of_methods(
 ) -> list[dict[Field, dict[str, Estimate]]]:
     """Return for each method the scores that all runs have: {column: {image id: cell}}.
 
-    The columns are the same for all methods. The cell of an image is the mean over the method's
-    runs, printed as "0.780 ± 0.004 (5)" for five runs, or as "0.780" for one. It is NaN if the
-    score is undefined in a run of the method.
+    The cell of an image is the mean over the method's runs, printed as "0.780 ± 0.004 (5)" for five
+    runs, or as "0.780" for one. It is NaN if the score is undefined in a run of the method.
 
     runs : those of all methods, method by method, with the same images
     metric, columns : the metric and its scores, by key or heading, or "all"; None for the defaults
@@ -133,10 +130,11 @@ def _scores_of_methods(
     # For each run: column of a score -> image id -> score
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    remaining = iter(values_of_runs)  # from which each method takes those of its runs
     scores = []
+    first_run = 0  # of the method
     for method in methods:
-        values_of_method = list(islice(remaining, method.n_runs))
+        values_of_method = values_of_runs[first_run : first_run + method.n_runs]
+        first_run += method.n_runs
         cells: dict[Field, dict[str, Estimate]] = {field: {} for field in fields}
         for field, image_id in product(fields, runs[0].image_ids):
             numbers = tuple(values[field][image_id] for values in values_of_method)
@@ -233,11 +231,12 @@ def worst_table(
     notes = [f"Of several runs: {spread.words}."] if len(shared_runs) > len(methods) else []
     # A run of arrays has no folder of predictions ("pred") from which overlays could be drawn
     if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
-        remaining = iter(folders)
+        first_run = 0  # of the method, whose overlays are listed
         are_drawn = True
         for number, method in enumerate(methods, 1):  # a column of paths, "" if there is no overlay
-            folder, *_ = islice(remaining, method.n_runs)
-            paths = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in listed}
+            folder = folders[first_run] / "overlays"
+            first_run += method.n_runs
+            paths = {i: str(overlays.overlay_path(folder, i) or "") for i in listed}
             table_columns[Field(f"overlay_{number}", "Overlay")] = paths
             are_drawn = are_drawn and all(paths.values())
         missing = "No overlays yet: draw them with --overlays."
