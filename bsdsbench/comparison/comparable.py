@@ -69,7 +69,7 @@ def comparable(
             noted.append(pair.line())
     shared, notes_on_images = list(runs), list[str]()
     if severities_of_images:  # the images differ
-        # Its severity is SAID if there is a reason for each image that one of the two runs lacks
+        # SAID: there is a reason for each image that one of the two runs lacks
         is_explained = severities_of_images == {Severity.SAID}
         may_drop = common is True or (common is False and is_explained and not strict)
         shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, common is not None)
@@ -95,9 +95,8 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that some run lacks. To be called only if there are such images.
 
-    In the returned runs, `Evaluation.failed` (images that could not be counted, with the reason)
-    also lists each image that was dropped from the run, with the reason "not in" and the names of
-    the runs that lack it. It is a part of `Evaluation.left_out`, all images that were not counted.
+    The field `failed` of a returned run (image id -> why it has no counts) also lists each dropped
+    image, with the reason "not in" and the names of the runs that lack it.
 
     may_drop : if False, raise instead of dropping images
     has_option : True if the caller has the option `common`, which the error then suggests

@@ -144,8 +144,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
     A part is a class, for example. Each cell holds a score, its interval and, if several runs are
-    compared, its letters: runs that share a letter do not differ significantly. In a table of
-    parts, the best run of each part is marked; if there is only one run, it has no column of runs.
+    compared, its letters: runs that share a letter do not differ significantly.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores

@@ -120,9 +120,8 @@ def detectable(draws: Floats, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
     `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
-    uncorrected p-value is below 1 - level. The formula is the usual one, (1.96 + 0.84) times the
-    standard error if there are many images; for few, both z-scores are larger. `n_images`, also of
-    clusters, may be an effective number, which need not be an integer. Returns NaN if any draw is
+    uncorrected p-value is below 1 - level. With many images (or clusters), the result is (1.96 +
+    0.84) times the standard error; with few, both z-scores are larger. Returns NaN if a draw is
     NaN, if there are fewer than two draws, or if all are equal, such as those of one image.
     """
     if draws.size < 2 or np.ptp(draws) == 0:
@@ -144,9 +143,9 @@ class Ends(NamedTuple):
 def percentile_interval(draws: Floats, level: float, n_images: float) -> Ends:
     """Return the percentile interval of bootstrap draws (B,), widened if there are few images.
 
-    With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
-    few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
-    little. `n_images`, also of clusters, may be an effective number, which need not be an integer.
+    With very many images (or clusters), the ends for a `level` of 0.95 are the 2.5th and 97.5th
+    percentiles. With few, they are closer to the 0th and 100th, because bootstrap samples of few
+    images vary too little.
 
     NaN draws are ignored. If the share of defined draws is below `level`, or if all draws are of
     one image (`n_images` is below 2, and the draws are equal), both ends are NaN.
@@ -160,8 +159,8 @@ def percentile_interval(draws: Floats, level: float, n_images: float) -> Ends:
     if n_images < 2 and defined.size > 0 and np.ptp(defined) == 0:
         return Ends(math.nan, math.nan)
     z_of_ends = _z_scores_of_ends(level, n_images)  # further from 0 if there are few images
-    # The normal distribution function `ndtr` converts -1.96 and 1.96 to shares, 0.025 and 0.975
-    low, high = np.quantile(defined, ndtr(z_of_ends))
+    shares_below = ndtr(z_of_ends)  # 0.025 and 0.975 for -1.96 and 1.96 (normal distribution)
+    low, high = np.quantile(defined, shares_below)
     return Ends(float(low), float(high))
 
 

@@ -181,15 +181,13 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
-    `replicates` (n,) are the values without each of n images or clusters. For the difference of a
-    slice from all images, these are all n of the run. `n_units`, those of the slice alone, may then
-    be fewer: Student's t has `n_units` - 1 degrees of freedom, because the others change the
-    difference little. For a mean over slices, it is n. If it is below 2, or if the value or a
-    replicate is NaN, the ends are NaN.
+    replicates : (n,), the values without each of n images or clusters
+    n_units : Student's t has n_units - 1 degrees of freedom. It is n, but for the difference of a
+        slice from all images the number in the slice, as the others change the difference little
+    score : the name of the score, or "" for a difference, which is not clipped. A score is clipped
+        at 0 if no replicate is below, and at 1 if no replicate is above and it cannot exceed 1
 
-    `score` is the name of the score, or "" for a difference, which is not clipped. The interval of
-    a score is clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the
-    score is one that cannot exceed 1.
+    The ends are NaN if n_units is below 2, or if the value or a replicate is NaN.
     """
     from scipy.special import stdtrit
 

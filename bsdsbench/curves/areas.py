@@ -324,9 +324,8 @@ def point_areas(
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
     The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
-    2 with areas under the ROC curve. In each row, `name` is the area ("11-point"), `value` its
-    value, and `rule` how it is computed ("mean of 11 recall levels"). The fields `ties` and `start`
-    are "-", because they describe how samples are ranked, and here are none.
+    2 with areas under the ROC curve. The fields `ties` and `start` of a row are "-", because they
+    describe how samples are ranked, and here are none.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")

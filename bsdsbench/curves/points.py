@@ -186,8 +186,8 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
 
     - PRResult and ROCResult, of labels and scores, have counts and can be converted to each other.
     - CurvePoints have the rates of both spaces; precision is unknown if a class total is.
-    - ROCPoints (fpr, tpr) have no precision. PRPoints (precision, recall), and PRCurve of the
-      boundary benchmark, have no number of negatives, and so no FPR.
+    - ROCPoints have no precision. PRPoints, and PRCurve of the boundary benchmark, have no number
+      of negatives, and so no FPR.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that it does not have: ROCPoints for "pr" axes, PRPoints and PRCurve for others.
@@ -372,13 +372,14 @@ def threshold_curve(
     smallest = distinct[:0] if strict else distinct[:1]  # also empty without scores
     thresholds = np.unique(np.r_[smallest, quantiles])[::-1]  # descending
     by_falling_score = np.argsort(-s, kind="stable")
-    # The number of rows predicted positive at each threshold, in order of falling score
-    n_predicted_rows = np.searchsorted(
-        -s[by_falling_score], -thresholds, side="left" if strict else "right"
-    )
-    # Instances in these rows: running sums, read at the number of rows
-    tp = np.r_[0.0, np.cumsum(positive_instances[by_falling_score])][n_predicted_rows]
-    predicted = np.r_[0.0, np.cumsum(instances[by_falling_score])][n_predicted_rows]
+    falling_scores = s[by_falling_score]
+    side: Literal["left", "right"] = "left" if strict else "right"
+    # At each threshold. Negated, because `searchsorted` needs rising values
+    n_predicted_rows = np.searchsorted(-falling_scores, -thresholds, side)
+    # Instances in the first k rows, k = 0 .. n, read at the numbers of predicted rows
+    positives_in_rows = np.r_[0.0, np.cumsum(positive_instances[by_falling_score])]
+    instances_in_rows = np.r_[0.0, np.cumsum(instances[by_falling_score])]
+    tp, predicted = positives_in_rows[n_predicted_rows], instances_in_rows[n_predicted_rows]
     positives = float(positive_instances.sum())
     negatives = float((instances - positive_instances).sum())
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -151,9 +151,8 @@ def _clustered_covariance(
 ) -> Floats:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    This is the estimate of Obuchowski (Biometrics 1997). The variance of an area is that of the
-    mean over positives plus that of the mean over negatives, plus twice their covariance, as a
-    cluster may contain both.
+    The variance of an area is that of the mean over positives plus that of the mean over negatives,
+    plus twice their covariance, as a cluster may contain both (Obuchowski, Biometrics 1997).
 
     above (2, positives): for both scores, the fraction of negatives that score below each positive.
     below (2, negatives): for both scores, the fraction of positives that score above each negative.

@@ -127,8 +127,14 @@ class PRCurveDisplay(CurveDisplay):
         # that the points are in no order that a line can follow
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **{**computed, **arguments})
-        title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
-        computed = {**_smooth_line(converted), "auc": converted.area, "title": title}
+        # `interpolate_pr` adds a point at each whole TP, which are few if there are 4 positives.
+        # With all counts times 125, the rates are the same, and 500 TPs are whole. The factor is
+        # whole, so that whole counts stay whole
+        scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
+        tp, fp = scale * converted.tp, scale * converted.fp
+        computed = interpolate_pr(tp, fp, scale * converted.positives)._asdict()
+        computed["auc"] = converted.area
+        computed["title"] = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
         display = super().from_curve(converted, name, **{**computed, **arguments})
         display.original_points = converted.recall, converted.precision  # marked by dots
         display.number = "auc"  # the field that the legend shows in place of "ap"
@@ -159,26 +165,12 @@ class PRCurveDisplay(CurveDisplay):
         draw_iso_f(ax, self.beta2)
 
 
-def _smooth_line(points: CurvePoints) -> dict[str, object]:
-    """Return the recall and precision of a smooth line through given points of a curve.
-
-    TP and FP change linearly between two points, so that precision follows a hyperbola.
-    """
-    # `interpolate_pr` adds a point at each whole TP, which are few if there are 4 positives. With
-    # all counts times 125, the rates are the same, and 500 TPs are whole. The factor is whole, so
-    # that whole counts stay whole
-    scale = np.ceil(_SMOOTH_POSITIVES / points.positives)
-    return interpolate_pr(scale * points.tp, scale * points.fp, scale * points.positives)._asdict()
-
-
 def _fields_of_ranking(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
-    The title has the AP, the area under the curve and the 11-point AP, in percent.
-
-    Recall and precision have points added at each whole TP, because it is TP and FP that change
-    linearly between two points, and not precision (Davis and Goadrich 2006). The two are left out,
-    so that straight lines join the points, if this does not hold.
+    The title has the AP, the area under the curve and the 11-point AP, in percent. Recall and
+    precision have points added at each whole TP, because TP and FP change linearly between two
+    points (Davis and Goadrich 2006). If they do not, the two are left out: straight lines remain.
     """
     tp, fp, positives = curve.tp, curve.fp, curve.positives
     is_predicted = tp + fp > 0  # otherwise precision is 0/0

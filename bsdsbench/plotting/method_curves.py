@@ -93,14 +93,13 @@ def method_curve(
 
     The text of several runs is, for example, "[F=0.780 ± 0.004] NAME (3 runs), AP 0.800 ± 0.002".
 
-    displays : the curve of each run. If there is only one, it is the curve of the method, and its
-        name is changed in place
+    displays : the curve of each run. A single one gets the name of the method in place
     aps : the AP of each run, or (). The legend shows their mean, unless one of them is NaN
     spread : the measure of spread that the band around the mean curve shows
     each_run : keep the curves of several runs instead of averaging them
 
-    Raises DataError if the runs are not comparable, for example because they have different images,
-    or if curves are to be averaged whose points are unordered.
+    Raises DataError if the runs are not comparable, such as on different images, or if curves are
+    to be averaged whose points are unordered.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -130,22 +129,24 @@ def method_curve(
 def _average_curves(curves: Sequence[Floats], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Curves are interpolated linearly. Points at which x is smaller than before are left out. Where a
-    curve is vertical, with several points at one x, its y is that of the first of them in order of
-    x; if x is recall, this is the point with the highest threshold. The mean is computed at every x
-    at which at least one curve has a point and that lies between the ends of all curves. The band
-    is the range of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or
+    Curves are interpolated linearly. Where a curve has several points at one x, its y is that of
+    the first in order of x; if x is recall, this is the point with the highest threshold. The mean
+    is computed at every x at which a curve has a point and that lies between the ends of all. The
+    band is the range of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or
     standard error (SE).
     """
-    # Let x rise: reverse curves that come with falling x (recall, by rising threshold)
-    curves = [curve[:, ::-1] if curve[0, 0] > curve[0, -1] else curve for curve in curves]
-    # Leave out points at which x is smaller than before. Recall, for example, can fall again at low
-    # thresholds, where thick lines are thinned to other pixels. The curve then has two values at
-    # one x, and interpolating between all points would jump from one to the other.
-    curves = [curve[:, curve[0] == np.maximum.accumulate(curve[0])] for curve in curves]
-    x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
+    rising = []  # (x, y) of each curve
+    for x, y in curves:
+        if x[0] > x[-1]:  # falling x, as of recall by rising threshold
+            x, y = x[::-1], y[::-1]
+        # Leave out points at which x is smaller than before. Recall, for example, can fall again at
+        # low thresholds, where thick lines are thinned to other pixels. The curve then has two
+        # values at one x, and interpolating between all points would jump from one to the other
+        is_largest_so_far = x == np.maximum.accumulate(x)
+        rising.append((x[is_largest_so_far], y[is_largest_so_far]))
+    x = np.unique(np.concatenate([curve_x for curve_x, _ in rising]))
     values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
-    for row, (curve_x, curve_y) in zip(values, curves, strict=True):
+    for row, (curve_x, curve_y) in zip(values, rising, strict=True):
         # Between two x, a line from the last point at the one to the first point at the other
         row[:] = np.interp(x, curve_x, curve_y, left=np.nan, right=np.nan)
         # At an x with several points, the first

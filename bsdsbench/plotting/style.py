@@ -315,8 +315,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
     Of several artists with the same label, the last one is listed; artists whose label begins with
     "_" are not. The legend is inside the axes if it covers no line there. Otherwise, and always in
-    the look "page" (a style for the full width of a paper), it is outside. A figure made by
-    `new_axes` may grow to make room for it.
+    the look "page" (a style for the full width of a paper), it is outside.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -359,8 +358,7 @@ def _draw_outside_legend(
 
     `size` is the width and height of the figure in inches without the legend. In the look "column"
     (of a paper), the legend is below the axes, and the figure becomes taller. In the other looks,
-    it is to the right of the axes, in a smaller font if it is too tall. In the look "screen", the
-    figure also becomes wider; the other looks have a fixed width.
+    it is at the right, in a smaller font if it is too tall; on the "screen" the figure grows too.
     """
     (width, height), look = size, _current_style.get().look
     is_below = look == "column"
@@ -393,9 +391,8 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first location, such as "lower left", at which a legend covers no line, or None.
 
-    The locations are those of _LEGEND_LOCATIONS, the preferred ones first. The legend must be drawn
-    on `ax` already, so that its size is known. If it takes over 95 % of the width or 75 % of the
-    height, the result is None too.
+    The legend must be drawn on `ax` already, so that its size is known. If it takes over 95 % of
+    the width or 75 % of the height, the result is None too.
     """
     # 1.5 font sizes, of which matplotlib leaves half a size to the axes, in pixels of the figure
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # 72 points per inch
