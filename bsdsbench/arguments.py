@@ -60,7 +60,7 @@ def check_array(value: object, what: str) -> NDArray[Any]:
     # The kernels expect True to be the byte 1; in Pillow's images of one bit it is 255
     if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
         array = array.view(np.uint8) != 0
-    return array.astype(array.dtype.newbyteorder("="), copy=False)  # "=": native
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:

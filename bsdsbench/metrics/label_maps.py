@@ -67,6 +67,8 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bools | None:
 
     Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
     """
+    if not ignored and getattr(gt, "dtype", None) == np.bool_:
+        return None
     array = check_array(gt, GT_SIDE)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not void_values:

@@ -225,6 +225,8 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> Floa
     else:  # areas (n, 3): in both maps, in pred, in gt; or of skeletons (n, 2, 2): inside, all
         in_pred_and_gt = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]
         lacks_pred, lacks_gt = (in_pred_and_gt == 0).T
+    if not (lacks_pred | lacks_gt).any():
+        return values
     # A convention has two values for two empty maps and two for one: of overlaps, of distances
     convention = CONVENTIONS[empty]
     column = 1 if definition.is_distance else 0

@@ -58,7 +58,7 @@ class Compared:
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
-        steps = as_numbers(spacing, "spacing")
+        steps = np.array(spacing) if spacing is PIXELS else as_numbers(spacing, "spacing")
         if steps.shape != (2,) or not all(0 < step < math.inf for step in steps):
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
         self.pair, self.spacing = pair, (float(steps[0]), float(steps[1]))

@@ -164,7 +164,8 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
                         Setting("contour.first", 1, "where 0 is none"),
                     ),
                 )
-        masks.append(binary_map(one_map(array, side), side))
+        plane = array if array.ndim == 2 else one_map(array, side)  # refuses all others
+        masks.append(binary_map(plane, side))
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels need a pixel
         raise DataError(f"{GT_SIDE}: shape {masks[1].shape}, expected at least one pixel")
