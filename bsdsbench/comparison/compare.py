@@ -550,10 +550,10 @@ def _difference(
         # Of few images or runs, intervals and p are widened more: the smaller size is safe
         n_effective = min(a.draws.n_effective, b.draws.n_effective)
         draws = _Draws(a.draws.values - b.draws.values, n_effective)
-    n_runs = a.of_runs.size, b.of_runs.size
+    fewest_runs, most_runs = sorted([a.of_runs.size, b.of_runs.size])
     # Two single runs differ by the images alone, which the bootstrap of images tests
-    has_too_few = min(n_runs) < LEAST_RUNS and n_runs != (1, 1)
-    if isnan(value) or has_too_few:
+    has_too_few_runs = fewest_runs < LEAST_RUNS and most_runs > 1
+    if isnan(value) or has_too_few_runs:
         p = nan
     elif is_paired:
         p = significance.sign_flip_p(a.of_runs - b.of_runs, sampling.seed)

@@ -41,11 +41,10 @@ def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[
     For a single run, the tables of differences and of wins are left out.
     """
     # The metric of per-part scores, or "" for the overall scores of all metrics -> the scores
-    scores_of_tables: dict[str, list[str]] = {"": []}
+    scores_of_tables: dict[str, list[str]] = {"": []}  # the overall scores come first
     for score in compared.shown:
-        name = parse_score(score)
-        metric = name.metric if name.part else ""
-        scores_of_tables.setdefault(metric, []).append(score)
+        metric, part, _ = parse_score(score)
+        scores_of_tables.setdefault(metric if part else "", []).append(score)
     tables = [_means_table(compared, spread)] if compared.has_several_runs else []
     for metric, scores in scores_of_tables.items():
         if scores:
@@ -54,18 +53,18 @@ def comparison_tables(compared: Comparison, spread: Spread = Spread.SD) -> list[
                 tables.append(_difference_table(compared, scores, metric))
     if compared.images:
         tables.append(_image_table(compared))
-    test = ""
-    if compared.test == "permutation":
-        unit = compared.cluster or "image"
-        test = f"; p-values from exchanging the two results of each {unit}"
     images = quantity(compared.n_images, "image")
     if compared.cluster:  # clusters, groups of the images, are drawn together
         images += f" in {compared.n_clusters} clusters ({compared.cluster})"
-    of_runs_too = " of images and runs" if compared.has_several_runs else ""
-    caption = (
-        f"{images}, {compared.n_boot} bootstrap samples{of_runs_too}, seed {compared.seed}, "
-        f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
-    )
+    samples = f"{compared.n_boot} bootstrap samples"
+    if compared.has_several_runs:
+        samples += " of images and runs"
+    method = f"{compared.percent} percentile intervals"
+    if compared.test == "permutation":
+        unit = compared.cluster or "image"
+        method += f"; p-values from exchanging the two results of each {unit}"
+    protocol = f"Protocol: {compared.protocol}"
+    caption = f"{images}, {samples}, seed {compared.seed}, {method}. {protocol}"
     signatures = signature_lines([(s, name) for name, s in compared.signatures.items()])
     return [
         replace(table, caption=caption, reading=compared.reading, signatures=signatures)
@@ -382,16 +381,17 @@ def score_field(score: str, in_title: bool = False) -> Field:
     The heading is "ODS", for example, or "Dice of PART" for a part such as a class. The title of
     the metric precedes it ("Regions: PRI ODS"), unless the metric is one of the defaults, or the
     title of the table names it (`in_title`). The short heading, which replaces it where the table
-    is too wide, never names the metric. "" stands for no short heading.
+    is too wide, never names the metric.
     """
     metric, part, column = parse_score(score)  # `column`: how the metric shows this score
     # The key of the field names metric and part, because a table may show the scores of several
     key_prefix = f"{metric}_{part}_" if part else f"{metric}_"
     field = table_column(column, digits=3, prefix=key_prefix)
+    long_heading, short_heading = field.heading, field.short  # "" for no short heading
     if part:
+        long_heading = f"{column.heading} of {part}"
         short_heading = f"{column.short or column.heading} of {part}"
-        field = replace(field, heading=f"{column.heading} of {part}", short=short_heading)
-    if in_title or metric in registry.DEFAULT_METRICS:
-        return field
-    full_heading = f"{registry.get(metric).title}: {field.heading}"
-    return replace(field, heading=full_heading, short=field.short or field.heading)
+    if not in_title and metric not in registry.DEFAULT_METRICS:
+        short_heading = short_heading or long_heading
+        long_heading = f"{registry.get(metric).title}: {long_heading}"
+    return replace(field, heading=long_heading, short=short_heading)

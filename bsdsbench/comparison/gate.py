@@ -181,10 +181,11 @@ class Check:
             return f"not worse (tolerance {self.tolerance:.4g})"
         relation = "more than" if self.drop > self.tolerance else "within"
         text = f"worse by {self.drop:.4f}, {relation} the tolerance {self.tolerance:.4g}"
-        if self.p is None or self.drop <= self.tolerance:
+        if self.p is None or self.drop <= self.tolerance:  # p does not decide
             return text
         p_values = f"p {self.p:.4f}, after Holm over {self.n_tests} scores {self.p_holm:.4f}"
-        return f"{text}, {'and' if self.failed else 'not'} significant ({p_values})"
+        significance = "and significant" if self.failed else "not significant"
+        return f"{text}, {significance} ({p_values})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +327,10 @@ def _scores_to_check(stored: Baseline, wanted: Sequence[str]) -> list[str]:
     that tables show. Raises DataError if a wanted score is unknown.
     """
     names = check_list(wanted, "scores", "a list of names")
-    named = list(_with_full_names(dict.fromkeys(names), stored.scores)) or list(stored.gated)
-    if named:
-        return named
+    if names:
+        return list(_with_full_names(dict.fromkeys(names), stored.scores))
+    if stored.gated:
+        return list(stored.gated)
     shown = score_names.default_scores(stored.run, list(stored.scores), parts=True)
     to_check = []
     for score in stored.scores:
@@ -379,11 +381,9 @@ def _check_pair(
         least = least_p(len(run.records), sampling.n_boot, len(tests))  # the smallest possible p
         does_p_decide = least < alpha  # otherwise every score would pass
         if tests and not does_p_decide:
-            tested = f"with {len(tests)} scores, {len(run.records)} images"
-            drawn = f"and {sampling.n_boot} samples, p is at least {least:.3f}"
-            notes.append(
-                f"no drop can be significant: {tested} {drawn}; only the tolerance decides"
-            )
+            sizes = f"{len(tests)} scores, {len(run.records)} images and {sampling.n_boot} samples"
+            reason = f"with {sizes}, p is at least {least:.3f}"
+            notes.append(f"no drop can be significant: {reason}; only the tolerance decides")
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():

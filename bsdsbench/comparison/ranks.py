@@ -156,12 +156,12 @@ def rank_tables(comparisons: Mapping[str, Comparison], slice_column: str = "") -
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
                 p_first = ranks.shares[k][0]  # shares[k][r]: share of samples with rank r + 1
                 # beats[k][j]: the probability that method k beats method j
-                beats_next = ranks.beats[k][k + 1] if name != ranks.names[-1] else None
-                rank_rows.append([*row_labels, ranks.rank[k], median, p_first, beats_next])
+                p_beats_next = ranks.beats[k][k + 1] if name != ranks.names[-1] else None
+                rank_rows.append([*row_labels, ranks.rank[k], median, p_first, p_beats_next])
                 p_beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
                 del p_beats[name]  # no method beats itself
                 # The columns are all methods; None for itself, and for methods without a score
-                win_rows.append([*row_labels, *map(p_beats.get, first.names)])
+                win_rows.append([*row_labels, *(p_beats.get(other) for other in first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
         Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),

@@ -194,7 +194,7 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     """
     if isinstance(curve, PRResult | ROCResult):
         curve = along_curve(curve)  # by descending threshold
-        if isinstance(curve, PRResult) == (axes == "pr"):
+        if isinstance(curve, PRResult if axes == "pr" else ROCResult):
             return curve
         # The counts of the curve, from which the other kind of curve is computed
         ranking = Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)

@@ -310,11 +310,11 @@ def _eleven_point_ap(tp: Ints, precision: Floats, positives: int) -> float:
     """
     # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
     # ensures that no level is missed by rounding errors; -(-a // b) rounds up
-    smallest_tp = -(-np.arange(11) * positives // 10)
-    first_point = np.searchsorted(tp, smallest_tp)  # of each level, with TP at or above it; K: none
-    first_point = first_point[first_point < tp.size]
-    largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
-    largest_at_levels = largest_from[first_point]
+    smallest_tp = -(-np.arange(11) * positives // 10)  # (11,)
+    first_point = np.searchsorted(tp, smallest_tp)  # with at least this TP; K if there is none
+    reached = first_point[first_point < tp.size]  # of the levels that are reached
+    largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # (K,): from each point on
+    largest_at_levels = largest_from[reached]
     # From high to low recall: in another order, the last bit of the sum could differ
     return float(largest_at_levels[::-1].sum() / 11)
 
@@ -338,7 +338,7 @@ def _precision(ranking: Ranking, tp: Floats, prior: float | None) -> Floats:
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
         prior = check_number(prior, "normalize_prior", 0, 1)
-        tp = prior * tp / max(ranking.positives, 1)
+        tp = prior * tp / max(ranking.positives, 1)  # 0 without positives, as TP is 0
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
     if ranking.ties == "sample":  # VLFeat's rule, so with its floor of 1e-10: 0/0 becomes 1
@@ -386,9 +386,9 @@ def _find_equal_error(tpr: Floats, fpr: Floats, thresholds: Floats) -> _EqualErr
     if after == tpr.size:
         return _EqualError(np.nan, np.nan)
     before = after - 1  # not below 0, as TPR is 0 and TNR is 1 at the first point
-    tpr_before, tnr_before = tpr[before], 1 - fpr[before]
-    tpr_rise = tpr[after] - tpr_before
-    tnr_fall = tnr_before - (1 - fpr[after])
+    tpr_before, tpr_after = tpr[before], tpr[after]
+    tnr_before, tnr_after = 1 - fpr[before], 1 - fpr[after]
+    tpr_rise, tnr_fall = tpr_after - tpr_before, tnr_before - tnr_after
     if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
         tpr_at_crossing = tpr_before + tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)
         rate = 1 - tpr_at_crossing

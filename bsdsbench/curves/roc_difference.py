@@ -139,8 +139,9 @@ def _place_samples(positives: Floats, negatives: Floats) -> _Placements:
     # samples of the other class that score lower. A positive that is 7th of all and 3rd of the
     # positives scores higher than 4 negatives. Equal scores share their mean rank: each counts 1/2
     ranks = rankdata(np.r_[positives, negatives])
-    n_negatives_lower = ranks[: positives.size] - rankdata(positives)  # of each positive
-    n_positives_lower = ranks[positives.size :] - rankdata(negatives)  # of each negative
+    ranks_of_positives, ranks_of_negatives = np.split(ranks, [positives.size])
+    n_negatives_lower = ranks_of_positives - rankdata(positives)  # of each positive
+    n_positives_lower = ranks_of_negatives - rankdata(negatives)  # of each negative
     above = n_negatives_lower / negatives.size
     below = 1 - n_positives_lower / positives.size  # all other positives score higher
     return _Placements(above, below)

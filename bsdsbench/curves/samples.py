@@ -95,15 +95,17 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     An InputWarning says how many labels of 0 are left out beside -1 and 1. If there are labels
     other than -1, 0 and 1, raise a DataError that suggests suitable readings.
     """
-    is_other = ~np.isin(labels, (-1, 0, 1))
-    if not is_other.any():
-        is_sign = bool((labels < 0).any())
+    is_usual = np.isin(labels, (-1, 0, 1))
+    if is_usual.all():
+        if not (labels < 0).any():
+            return "binary"
+        n_zeros = int((labels == 0).sum())
         # Without a label of 1, the caller warns that there are no positives, which says more
-        if is_sign and (n_zeros := int((labels == 0).sum())) and (labels > 0).any():
+        if n_zeros and (labels > 0).any():
             fix = "if 0 is negative and -1 void, remove the rows of -1"
             has = f"left out beside -1 and 1: {quantity(n_zeros, 'label')} of 0"
             warn(InputWarning(has, fix=fix))
-        return "sign" if is_sign else "binary"
+        return "sign"
     values = np.unique(labels)
     fixes: list[Setting | str] = []
     others = values[~np.isin(values, (0, 1))]
@@ -116,7 +118,7 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     if values[0] < 0 < values[-1]:
         fixes.append(Setting("reading", "sign", "for those above 0 as positive"))
     raise DataError(
-        f"labels: {values.size} values with {labels[is_other.argmax()]:g} among them, "
+        f"labels: {values.size} values with {labels[is_usual.argmin()]:g} among them, "
         "expected 0 and 1, -1 and 1, or -1, 0 and 1",
         fix=fixes,
     )
@@ -336,11 +338,12 @@ def _count_at_distinct_scores(
     used = np.flatnonzero(positive | negative)
     by_falling_score = used[np.argsort(-scores[used])]
     s = scores[by_falling_score]
+    differs_from_next = np.r_[s[1:] != s[:-1], s.size > 0]
     # The last of the samples with each score: the counts up to it include all of them
-    last = np.flatnonzero(np.r_[s[1:] != s[:-1], s.size > 0])
-    thresholds = np.r_[np.inf, s[last]] + 0  # -0 becomes 0
-    tp = np.r_[0, np.cumsum(positive[by_falling_score])[last]]
-    fp = np.r_[0, np.cumsum(negative[by_falling_score])[last]]
+    last_of_score = np.flatnonzero(differs_from_next)
+    thresholds = np.r_[np.inf, s[last_of_score]] + 0  # -0 becomes 0
+    tp = np.r_[0, np.cumsum(positive[by_falling_score])[last_of_score]]
+    fp = np.r_[0, np.cumsum(negative[by_falling_score])[last_of_score]]
     return [thresholds, tp, fp]
 
 
@@ -360,9 +363,10 @@ def _count_many_samples(positive: Bools, negative: Bools, scores: Floats) -> lis
     positive_scores.sort()
     negative_scores.sort()
     most_points = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
-    # Thresholds, TP and FP, filled by `merge_levels`
-    columns = [np.empty(most_points, dtype) for dtype in (np.float64, np.int64, np.int64)]
-    n_points = merge_levels(positive_scores, negative_scores, *columns)
+    thresholds = np.empty(most_points)
+    tp, fp = np.empty(most_points, np.int64), np.empty(most_points, np.int64)
+    n_points = merge_levels(positive_scores, negative_scores, thresholds, tp, fp)  # fills them
+    columns = [thresholds[:n_points], tp[:n_points], fp[:n_points]]
     if 2 * n_points < most_points:  # copy, to free the memory of the unused rest
-        return [column[:n_points].copy() for column in columns]
-    return [column[:n_points] for column in columns]
+        return [column.copy() for column in columns]
+    return columns

@@ -143,11 +143,11 @@ def _draw_ranks(ax: Axes, comparison: Comparison, score: str, row_scale: float) 
     # (first row, last row) of each group of methods that do not differ significantly
     groups = indistinguishable_groups(comparison, score)
     n = len(ranks.names)
-    # On the x axis a rank has the width 1, and each line at the right 0.4. Other lengths are in
-    # points, 72 per inch. The axes are taken to have 0.7 of the width of the figure, as their true
-    # width is known only once they are drawn
-    rank_width = style.figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
-    row_height = _ROW_HEIGHT * row_scale * style.font_size()
+    # In points, 72 per inch. The axes are taken to have 0.7 of the width of the figure, as their
+    # true width is known only once they are drawn
+    axes_width = style.figure_width() * 72 * 0.7
+    x_range = n + 0.4 * len(groups)  # a rank is 1 wide on the x axis, each line at the right 0.4
+    rank_width, row_height = axes_width / x_range, _ROW_HEIGHT * row_scale * style.font_size()
     # The largest dot (the same rank in all samples) almost touches the next row or rank
     max_area = (0.9 * min(row_height, rank_width)) ** 2
     dots: Any = {"color": style.PALETTE[0], "alpha": 0.35, "linewidths": 0}
@@ -217,8 +217,7 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(slices_of_runs)
-    # In inches. A row has 0.3 or, if there are several runs, 0.18 for each of them
-    row_height = 0.3 * max(1, 0.6 * n_runs)
+    row_height = 0.3 * max(1, 0.6 * n_runs)  # inches; 0.18 for each of several runs
     height = max(3.2, 1.2 + row_height * len(names))  # 1.2 for title, ticks and label
     ax = style.new_axes(height, ratio=5.2 / height)  # 5.2 inches wide
     ax.set_box_aspect(None)  # `new_axes` makes square axes if this is as high as wide

@@ -181,11 +181,10 @@ class Page:
     ) -> None:
         """Prepare the content of a report that needs neither pictures nor a comparison of the runs.
 
-        The parameters are those of `write_report`: `published` are keys of published results, which
-        `labels` renames; `by` and `cluster` are columns that group the images.
+        `published` are keys of published results, which `labels` renames. `by` and `cluster` are
+        columns that group the images.
         """
-        self.by = by
-        self.cluster = cluster
+        self.by, self.cluster = by, cluster
         self.runs = runs
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
@@ -225,9 +224,8 @@ class Page:
     def draw_pictures(self, full: bool, progress: Progress | None) -> None:
         """Draw the pictures of images in threads, those with extreme scores or differences first.
 
-        Thumbnails are stored in the image's row of the table, other pictures in `pictures`. If a
-        file of a run cannot be used, a note is added for the run, or DataError is raised if the
-        user gave a folder for it, so that it is one of `runs_with_folders`.
+        If a file of a run cannot be used, a note says so, or DataError is raised if the user gave a
+        folder for this run.
 
         full : True to draw all images. Otherwise drawing stops after MOST images, or when one more
             image would take the pictures beyond BUDGET characters; at least one image is drawn
@@ -250,7 +248,7 @@ class Page:
                 n_characters += len(repr(made.pictures))
                 if n_characters > BUDGET and done > 1 and not full:
                     break
-                for name in ("thumb", "paper"):  # "paper": the thumbnail needs a white background
+                for name in ("thumb", "paper"):  # for the table. "paper": needs a white background
                     if name in made.pictures:
                         self.table.rows[image_id][name] = made.pictures.pop(name)
                 self.pictures[self.ids.index(image_id)] = made.pictures
@@ -350,9 +348,8 @@ class Page:
 def _verdict_lines(comparison: Comparison) -> list[str]:
     """Return sentences that say which run is best by the first score shown in the comparison.
 
-    The first line names the best run. The next _MAX_COMPARED runs are compared with the best run,
-    one line each, and a last line gives the number of the remaining runs. Runs with an undefined
-    score are left out; if all are undefined, the list is empty.
+    The next _MAX_COMPARED runs are compared with the best run, one line each, and a last line gives
+    the number of the remaining runs. Runs with an undefined score are left out.
     """
     score = comparison.shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
@@ -374,14 +371,13 @@ def _verdict_lines(comparison: Comparison) -> list[str]:
         if np.isnan(difference.p_holm):  # the p-value after Holm's correction
             basis, conclusion = "no p-value", "it is unknown whether this is real"
         else:
-            # The difference is given as positive even if lower scores are better
-            sign = -1 if difference.value < 0 else 1
-            low, high = sorted((sign * difference.low, sign * difference.high))
+            low, high = difference.low, difference.high
+            if difference.value < 0:  # given as positive even if lower scores are better
+                low, high = -high, -low
             p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
-            interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}, "
-            if np.isnan(low):  # a single image has no interval
-                interval = ""
-            basis = f"{interval}{p} after Holm's correction"
+            basis = f"{p} after Holm's correction"
+            if not np.isnan(low):  # a single image has no interval
+                basis = f"{comparison.percent} interval {low:.3f} to {high:.3f}, {basis}"
             is_real = difference.significant(comparison.level)
             conclusion = "this is real" if is_real else "this may be due to chance"
         better = f"{abs(difference.value):.3f} better than {other.run}"

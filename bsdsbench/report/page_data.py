@@ -203,9 +203,7 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str
 def curves_data(
     runs: Sequence[Evaluation], published: Sequence[PublishedResult]
 ) -> list[dict[str, object]]:
-    """Return the data for the plot of precision-recall curves: one dict per curve, for JSON.
-
-    The runs come first, followed by the published results:
+    """Return the data for the plot of precision-recall curves: a dict per run and published result.
 
     - "name": the text in the legend.
     - "color": the color of the line as "#rrggbb".

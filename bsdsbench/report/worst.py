@@ -157,12 +157,11 @@ def _worst_first(scores: Sequence[Mapping[Field, Mapping[str, Estimate]]]) -> di
     for image_id in scores[0][main_field]:
         numbers = [cells[main_field][image_id].value for cells in scores]
         values = np.array(numbers, np.float64).tolist()  # None becomes NaN
+        value = values[0]
+        goodness = -value if is_lower_better else value
         if len(values) == 2:
             value = values[0] - values[1]
             goodness = -abs(value)
-        else:
-            value = values[0]
-            goodness = -value if is_lower_better else value
         if not isnan(value):
             ranking.append((goodness, image_id, value))
     return {image_id: value for _, image_id, value in sorted(ranking)}
@@ -221,7 +220,7 @@ def worst_table(
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    ids = {Field("image", "Image"): dict(zip(listed, listed, strict=True))}
+    ids = {Field("image", "Image"): {image_id: image_id for image_id in listed}}
     table_columns = {**ids, **table_columns, **_score_columns(methods, scores)}
     names = " and ".join(method.name for method in methods)
     title = f"Worst images of {names}"
