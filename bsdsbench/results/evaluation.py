@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,7 @@ class Evaluation(TabularResult):
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
-        records.sort(key=attrgetter("image_id"))
+        records.sort(key=lambda record: record.image_id)
         for k, record in enumerate(records):
             if record.counts.keys() != records[0].counts.keys():
                 metrics = ", ".join(record.counts) or "no metric"
@@ -127,7 +126,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return list(map(attrgetter("image_id"), self.records))
+        return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -201,7 +200,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -341,14 +340,15 @@ class Evaluation(TabularResult):
         for metric in self.metrics:
             # Scores that every table shows, without thresholds and the like
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
-            scores = []
-            for column in columns[:4]:
-                value = value_at(self.score(metric).to_mapping(), column.key)
-                number = "-" if value is None else f"{value:.3f}"
-                scores.append(f"{column.short or column.heading} {number}")
+            try:
+                values = self.score(metric).to_mapping()
+            except DataError:  # the set has no scores, as without boundaries of any class
+                values = {}
+            shown = {c.short or c.heading: value_at(values, c.key) for c in columns[:4]}
+            scores = [f"{name} {'-' if x is None else f'{x:.3f}'}" for name, x in shown.items()]
             texts.append(f"{metric} {', '.join(scores)}")
-        failed = f", {len(self.failed)} left out" if self.failed else ""
-        images = f"{len(self.records)} images{failed}"
+        images = f"{len(self.records)} images"
+        images += f", {len(self.failed)} left out" if self.failed else ""
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
@@ -404,7 +404,7 @@ class Evaluation(TabularResult):
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         run_columns = definition.columns_of(run_scores)
         columns = (*run_columns, *definition.image_columns, *definition.part_columns)
-        keys = dict.fromkeys(map(attrgetter("key"), columns))  # such as "dice", each once
+        keys = dict.fromkeys(column.key for column in columns)  # such as "dice", each once
         values: dict[str, dict[str, list[Any]]] = {}
         # A block has nested scores as a run has, but of some images: arrays in place of numbers
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -553,7 +553,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,

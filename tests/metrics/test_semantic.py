@@ -330,3 +330,10 @@ def test_one_label_too_many_may_be_a_background():
     words = r"label 3, expected 0 \.\. 2 or .* \(semantic\.first=1 if 0 is the background"
     with pytest.raises(bb.DataError, match=words):
         bb.evaluate_items([("i", np.zeros((3, 9, 20)), labels)], protocol, "semantic", workers=1)
+
+
+def test_a_run_without_any_boundary_can_be_printed():
+    one_class = np.zeros((12, 16), np.uint8)
+    run = bb.evaluate_items([("a", one_class, one_class)], PROTO, "semantic", workers=1)
+    assert repr(run) == "<Evaluation 'items', 1 images: semantic mean ODS -, mean OIS -, mean AP ->"
+    refused("no class has a ground-truth boundary", run.score, "semantic")
