@@ -58,19 +58,19 @@ def comparable(
     shared_metrics(runs)  # raises if there is none, which `force` does not help
     noted: list[str] = []  # lines on differences in spite of which scores may be compared
     forbidding: list[str] = []  # lines on those that make scores incomparable
-    severities_of_images: set[Severity] = set()
+    severities_of_missing_images: set[Severity] = set()
     for pair in pair_differences(runs):
-        difference = pair.difference
-        if difference.field == "images":
-            severities_of_images.add(difference.severity)
-        elif difference.severity is Severity.FORBIDS:
+        severity = pair.difference.severity
+        if pair.difference.field == "images":
+            severities_of_missing_images.add(severity)
+        elif severity is Severity.FORBIDS:
             forbidding.append(pair.line())
-        elif difference.severity is Severity.SAID:
+        elif severity is Severity.SAID:
             noted.append(pair.line())
     shared, notes_on_images = list(runs), list[str]()
-    if severities_of_images:  # the images differ
+    if severities_of_missing_images:  # a run lacks images of another
         # SAID: there is a reason for each image that one of the two runs lacks
-        is_explained = severities_of_images == {Severity.SAID}
+        is_explained = severities_of_missing_images == {Severity.SAID}
         may_drop = common is True or (common is False and is_explained and not strict)
         shared, notes_on_images = _restrict_to_shared_images(runs, may_drop, common is not None)
     effect_of_force = "" if force is None else "compares them all the same"  # "": not suggested
@@ -78,12 +78,12 @@ def comparable(
     notes = [*notes_on_images, *noted]
     for run in runs:
         if run.provenance.official is not None:
-            rule = run.protocol.ap_rule
+            ap_rule = run.protocol.ap_rule
             # `whole_image`: the files have a row for threshold 0, where every pixel is predicted
-            if run.protocol.whole_image and rule not in WITH_WHOLE_IMAGE:
-                rule += " without the row of threshold 0"
+            if run.protocol.whole_image and ap_rule not in WITH_WHOLE_IMAGE:
+                ap_rule += " without the row of threshold 0"
             origin = "read from official files, which do not state the protocol"
-            notes.append(f"{run.name}: {origin}; AP by the rule {rule}")
+            notes.append(f"{run.name}: {origin}; AP by the rule {ap_rule}")
     if not strict:  # a baseline made from the same run has equal counts, which is no mistake
         notes += missing_notes(shared) + equal_counts_notes(shared)
     # Last, the differences that `force` allows; otherwise they were raised above

@@ -304,14 +304,13 @@ def _notes_on_samples(
 def _mark_solver(
     differences: Sequence[ScoreDifference], sampled: SampledRuns
 ) -> tuple[ScoreDifference, ...]:
-    """Return the differences with the mark of the official solver.
+    """Mark the differences that the solver of the official benchmark may alone have caused.
 
-    The official benchmark matches predicted to ground-truth pixels with a randomised solver that is
-    not optimal: in each edge map it leaves about PAIRS_LOST = 4 pairs of pixels unmatched that an
-    optimal solver matches. A difference is marked if it is smaller than the change that this may
-    have caused. If that solver matched one of the two runs, it is estimated by scoring that run
-    with as many more matched pairs. If it matched both, the missed pairs cancel, and only its
-    random choices remain: these change an ODS by at most SOLVER_MOVES = 0.0003.
+    That solver, which matches predicted to ground-truth pixels, is randomised and not optimal: in
+    each edge map it leaves about PAIRS_LOST = 4 pairs unmatched that an optimal solver matches. If
+    it matched one of two runs, the change is estimated by scoring that run with as many more pairs.
+    If it matched both, the missed pairs cancel, and only its random choices remain: these change an
+    ODS by at most SOLVER_MOVES = 0.0003.
     """
     # Run -> score -> absolute change by the missed pairs. Only of runs that this solver matched
     changes: dict[str, dict[str, float]] = {}
@@ -503,13 +502,12 @@ def _draw_means(by_run: Floats, times_drawn: Ints, n_units: int) -> _Draws:
     times_drawn : (R, B), how often each run is in each sample
     n_units : number of images or clusters
 
-    The mean of the drawn runs is split in two: the mean over all R runs, which varies with the
-    sampled images, and the deviation of the drawn runs from it. Samples of few runs vary too
-    little, so only the deviation is multiplied by sqrt(R / (R - 1)). The sum of both is returned.
+    The mean of the drawn runs is the mean over all R runs, which varies with the sampled images,
+    plus the deviation of the drawn runs from it. Samples of few runs vary too little, so only the
+    deviation is multiplied by sqrt(R / (R - 1)).
 
-    The effective sample size is 1 plus Satterthwaite's degrees of freedom of this sum, whose
-    variance is that over images plus that over runs. For a single run, or if all means are NaN or
-    both variances are 0, it is `n_units`.
+    The effective sample size is 1 plus Satterthwaite's degrees of freedom of this sum. For a single
+    run, or if all means are NaN or both variances are 0, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:

@@ -293,26 +293,27 @@ def check(
     if not to_check:
         raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
     # Tolerances given by score override the baseline's; a single one is for the other scores
-    given = tolerance if isinstance(tolerance, Mapping) else {}
-    of_others = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
-    by_score = _with_full_names({**stored.tolerances, **given}, stored.scores)
-    tolerances = {score: by_score.get(score, of_others) for score in to_check}
-    settings = sampling if statistical else None
-    pair = run, baseline_run
-    checks, new_notes = _check_pair(*pair, scores_before, tolerances, settings, progress)
+    given_by_score = tolerance if isinstance(tolerance, Mapping) else {}
+    default_tolerance = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    by_score = _with_full_names({**stored.tolerances, **given_by_score}, stored.scores)
+    tolerances = {score: by_score.get(score, default_tolerance) for score in to_check}
+    test = sampling if statistical else None
+    checks, new_notes = _check_pair(run, baseline_run, scores_before, tolerances, test, progress)
     notes += new_notes
     if by is not None:
         slices = runs_by_slice([run, baseline_run], by)
         # Bonferroni: 1 - level, the significance level, is divided by the number of slices
-        of_slice = sampling._replace(level=1 - (1 - level) / len(slices)) if statistical else None
+        level_in_slice = 1 - (1 - level) / len(slices)
+        test = sampling._replace(level=level_in_slice) if statistical else None
         known_notes = set(notes)  # those on all images are not repeated
         for name, (run_in_slice, baseline_in_slice) in slices.items():
-            pair = run_in_slice, baseline_in_slice
             before = score_names.flat_scores(baseline_in_slice)
             # Scores that are undefined for the baseline, as of a class without an object, are left
             # out in this slice
-            tolerances_in_slice = {score: t for score, t in tolerances.items() if score in before}
-            in_slice, new_notes = _check_pair(*pair, before, tolerances_in_slice, of_slice)
+            defined = {score: allowed for score, allowed in tolerances.items() if score in before}
+            in_slice, new_notes = _check_pair(
+                run_in_slice, baseline_in_slice, before, defined, test
+            )
             label = f"{by.partition('=')[0]}={name}"  # "size=[0, 1024)", where `by` has limits
             checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice]
             notes += [f"{label}: {note}" for note in new_notes if note not in known_notes]

@@ -196,13 +196,13 @@ def as_methods(
     a name for each run that is not given as a Method.
     """
     given = check_list(runs, "runs", "a list of runs, of their folders or of methods")
-    loaded = iter(as_runs([run for run in given if not isinstance(run, Method)], names))
+    single_runs = iter(as_runs([run for run in given if not isinstance(run, Method)], names))
     methods = []
-    for run in given:
-        if not isinstance(run, Method):
-            run = next(loaded)
-            run = Method(run.name, [run])
-        methods.append(run.in_order())
+    for method in given:
+        if not isinstance(method, Method):
+            run = next(single_runs)
+            method = Method(run.name, [run])
+        methods.append(method.in_order())
     return replace_runs(methods, as_runs(all_runs(methods), None, groups, group_by))
 
 

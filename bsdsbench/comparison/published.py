@@ -249,6 +249,7 @@ def published_beside(
     run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
         task = published.tasks[0]  # SET/METRIC; the tasks of further metrics have the same set
+        image_set, _, _ = task.partition("/")
         # Why the result is not comparable with a run; "" if it is
         reasons = {run.name: why_not_beside(run, task) for run in runs}
         for run_name, reason in reasons.items():
@@ -259,9 +260,10 @@ def published_beside(
         # of its column
         marks: dict[str, str] = {}
         if any(reasons.values()):  # of other images, for example: no score can be the best
-            label += f" [{task.partition('/')[0]}]"  # the data set
+            label += f" [{image_set}]"
             for metric in published.scores():
-                marks |= {c.key: "" for c in registry.get(metric).columns if c.score}
+                columns = registry.get(metric).columns
+                marks |= {column.key: "" for column in columns if column.score}
         # Without an AP, `ap_rule` is None. It is "unknown" if no source states it, and no run's
         if published.ap_rule is not None and ap_rules != {published.ap_rule}:
             marks["ap"] = published.ap_rule

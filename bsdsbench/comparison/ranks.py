@@ -138,9 +138,8 @@ def rank_tables(comparisons: Mapping[str, Comparison], slice_column: str = "") -
     """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
     In the second table, a cell is the probability that the row's method beats the column's method.
-    `comparisons` maps the name of each slice (a group of images) to the comparison on it, and
-    `slice_column` is the group column that defines the slices. For a single comparison on all
-    images, both names are "".
+    `comparisons` maps each slice, a group of images by `slice_column`, to the comparison on it. For
+    a single comparison on all images, both names are "".
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", slice_column)] if slice_column else []

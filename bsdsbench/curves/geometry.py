@@ -466,15 +466,16 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     if space == "roc":
         x, y = np.r_[0, x, 1], np.r_[0, y, 1]
     else:
-        has_tp = x > 0  # recall is above 0
-        x, y = x[has_tp], y[has_tp]  # y is precision so far
-        if x.size == 0 or (y <= 0).any():
+        has_tp = x > 0
+        recall, precision = x[has_tp], y[has_tp]
+        if recall.size == 0 or (precision <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
         if lines == "straight":
-            y = np.r_[y[0], y]
-        else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
-            y = np.r_[0, -x * (1 / y - 1)]
-        x = np.r_[0, x]
+            y = np.r_[precision[0], precision]
+        else:
+            fp_per_positive = recall * (1 / precision - 1)  # FP / P = TP / P * FP / TP
+            y = np.r_[0, -fp_per_positive]
+        x = np.r_[0, recall]
     # x starts at 0. An FPR above 1 falls to the added point at 1
     if (np.diff(x) < 0).any() or x[-1] > 1:
         raise DataError(f"{x_name}: expected 0..1, not turning back")

@@ -161,8 +161,9 @@ def _clustered_covariance(
     """
     names = np.asarray(clusters).ravel()
     try:
-        if n_missing := sum(name in ("", None) or name != name for name in names.tolist()):
-            raise DataError(f"clusters: {n_missing} missing, expected one for each sample")
+        is_missing = [name in ("", None) or name != name for name in names.tolist()]  # or NaN
+        if any(is_missing):
+            raise DataError(f"clusters: {sum(is_missing)} missing, expected one for each sample")
         _, numbers = np.unique(names, return_inverse=True)  # of clusters, from 0
     except TypeError:
         raise DataError("clusters: cannot be sorted, expected numbers or text") from None
@@ -171,15 +172,15 @@ def _clustered_covariance(
     positive_clusters, negative_clusters = numbers[positive], numbers[negative]
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
 
-    def deviations(fractions: Floats, clusters_of_class: Ints) -> Floats:
+    def sum_deviations(fractions: Floats, clusters_of_class: Ints) -> Floats:
         """Sum the deviations of `fractions` from their mean in each cluster, (2, n_clusters)."""
         offsets = fractions - fractions.mean(axis=1, keepdims=True)
         sums = [np.bincount(clusters_of_class, offset, n_clusters) for offset in offsets]
         return np.array(sums) / clusters_of_class.size
 
     # For both scores. Summed, because the samples of a cluster are not independent
-    positives = deviations(above, positive_clusters)
-    negatives = deviations(below, negative_clusters)
+    positives = sum_deviations(above, positive_clusters)  # (2, n_clusters)
+    negatives = sum_deviations(below, negative_clusters)
     # Factors n / (n - 1), for unbiased estimates, of the clusters with positives, negatives, either
     factor_p, factor_n = _unbiased_factor(positive_clusters), _unbiased_factor(negative_clusters)
     factor_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))

@@ -347,9 +347,8 @@ def _curves_of_published(
     rules = {run.protocol.ap_rule for run in runs}
     if not rules:  # a rule that is not in AP_RULES is "unknown"
         rules = {str(entry.ap_rule) for entry in published if entry.ap_rule in AP_RULES}
-    with_ap = [ap and rules == {entry.ap_rule} for entry in published]
-    displays = map(PRCurveDisplay.from_published, published, with_ap)
-    return [MethodCurve(display) for display in displays]
+    shows_ap = {entry.key: ap and rules == {entry.ap_rule} for entry in published}
+    return [MethodCurve(PRCurveDisplay.from_published(p, shows_ap[p.key])) for p in published]
 
 
 def _check_comparable(
@@ -459,7 +458,8 @@ def published_curves_of(
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = f"no curve is stored, expected {', '.join(published_curves())}"
-    errors = [DataError(f"published {e.key!r}: {expected}") for e in published if e.curve is None]
+    without_curve = [entry.key for entry in published if entry.curve is None]
+    errors = [DataError(f"published {key!r}: {expected}") for key in without_curve]
     if errors:
         raise DataError.collect(errors)
     return published

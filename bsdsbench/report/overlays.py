@@ -55,13 +55,12 @@ def drawn_metric(run: Evaluation) -> Metric | None:
             return metric
     # The kind of the predictions, such as "soft"; if not recorded, the usual kind of the metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    # Groups of metrics that read the files in the same way, for example with the same void values.
-    # A run's files are loaded for drawing as the first group reads them. A metric of another group
-    # would then not draw the pixels that it counted
-    readers = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    # A run's files are loaded for drawing as the first group of metrics reads them, for example
+    # with its void values. A metric of another group would not draw the pixels that it counted
+    first_group = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0]
     for name in run.metrics:
         metric = registry.get(name)
-        if metric in readers and isinstance(metric, DrawsPixels):
+        if metric in first_group.metrics and isinstance(metric, DrawsPixels):
             return metric
     return None
 
@@ -71,11 +70,9 @@ def pixel_steps(
 ) -> OverlaySteps:
     """Classify each pixel of an image as matched, false or missed, as the `drawn_metric` counts it.
 
-    The result has a drawing ("step") of the image for every threshold or, if the metric has none,
-    for every part that it scores separately, such as an object class.
-
-    errors : for boundaries, True to divide false and missed pixels by cause, such as "duplicate".
-        None to do so if the run counted them by cause
+    The result has a drawing ("step") for every threshold or, if the metric has none, for every part
+    that it scores separately, such as an object class. If `errors` is True, false and missed pixels
+    of boundaries are divided by cause, such as "duplicate"; if None, only if the run counted these.
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -181,15 +178,16 @@ def paint_image(
     void = void_pixels(gt, run)  # bool (H, W), or None if all pixels count
     opacity = OPACITY if drawings.areas else 1.0  # without areas, only lines: they hide little
     ods_threshold = chosen_threshold(run)
-    # Suffix of the file name -> index of the drawing
-    if drawings.parts:  # the first drawing has all parts together
-        single_parts = enumerate(drawings.parts[1:], 1)
-        kinds = {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in single_parts}
+    index_of_kind = {}  # suffix of the file name -> index of the drawing
+    if drawings.parts:
+        index_of_kind[PIXELS] = 0  # the first drawing has all parts together
+        for k, part in enumerate(drawings.parts[1:], 1):
+            index_of_kind[f"{PIXELS}_{safe_name(part)}"] = k
     else:
-        kinds = {BEST: drawings.best}
+        index_of_kind[BEST] = drawings.best
         if ods_threshold is not None:  # the threshold nearest to it
-            kinds[AT_ODS] = int(np.abs(drawings.thresholds - ods_threshold).argmin())
-    for kind, k in kinds.items():
+            index_of_kind[AT_ODS] = int(np.abs(drawings.thresholds - ods_threshold).argmin())
+    for kind, k in index_of_kind.items():
         classes = drawings.at(k)  # (H, W), 0 for pixels without a class
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
