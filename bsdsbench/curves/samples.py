@@ -43,11 +43,17 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     the larger of two, "auto" by the values. If a class is missing, or if "auto" leaves out labels
     of 0, an InputWarning is given.
 
-    Raises ShapeError if the sizes, or the shapes of maps, differ. Raises DataError if a value is
+    Raises ShapeError if the sizes, or the shapes of maps, differ. Raises DataError if both are of
+    pandas with one index in two orders, as of a sorted table, if a value is
     NaN or not a number, if the labels do not fit `reading` or are one-hot, or if the absolute value
     of an integer score exceeds 2**53. Labels (n, C) are one-hot if each row sums to 1, and C is 2
     or the scores are probabilities of C classes. A single row of two labels is not checked.
     """
+    both: tuple[Any, Any] = (labels, scores)
+    indices = [values.index for values in both if hasattr(values, "iloc")]  # of pandas
+    if len(indices) == 2 and not indices[0].equals(indices[1]) and {*indices[0]} == {*indices[1]}:
+        fix = "scores.loc[labels.index] pairs by index", "to_numpy() of both pairs by order"
+        raise DataError("labels, scores: one index in two orders, expected one order", fix=fix)
     label_array, score_array = check_array(labels, "labels"), check_array(scores, "scores")
     label_shape, score_shape = label_array.shape, score_array.shape
     is_table = len(label_shape) == 2 and label_shape[1] > 1 and label_array.size > 2

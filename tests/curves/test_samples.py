@@ -34,6 +34,16 @@ def test_maps_of_any_shape_are_flattened():
         assert read_samples(maps, np.reshape(maps, shape), "auto").positive.sum() == 2
 
 
+def test_rows_of_pandas_in_two_orders_are_refused():
+    pandas = pytest.importorskip("pandas")
+    labels, scores = pandas.Series([1, 0, 1, 0]), pandas.Series([0.9, 0.1, 0.8, 0.3])
+    with pytest.raises(DataError, match=r"one index in two orders.*labels\.index.*to_numpy"):
+        curves.roc(labels, scores.sort_values())
+    for paired in (scores, scores.sort_values().loc[labels.index], scores.sort_index().to_numpy()):
+        assert curves.roc(labels, paired).auc == 1
+    assert curves.roc(labels[2:], scores[:2]).auc == 1  # other rows, as of two tables
+
+
 def test_zeros_that_are_left_out_unasked_are_said():
     with pytest.warns(InputWarning, match="left out beside -1 and 1: 2 labels of 0"):
         assert read_samples([0, 1, 0, -1], np.zeros(4), "auto").positive.sum() == 1
