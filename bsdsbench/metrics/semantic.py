@@ -33,7 +33,15 @@ from bsdsbench.loaders.labels import (
     seg2bdry,
     train_id_options,
 )
-from bsdsbench.metrics.base import IMAGES, Column, Counter, FilesRead, ScoreTree, class_means
+from bsdsbench.metrics.base import (
+    IMAGES,
+    Column,
+    Counter,
+    FilesRead,
+    ScoreTree,
+    Symptoms,
+    class_means,
+)
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.label_maps import GT_SIDE, PRED_SIDE, as_label_map, box_around
 from bsdsbench.metrics.label_metric import refuse_other_numbering
@@ -469,6 +477,31 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             for name, array in class_counts.items():
                 counts[name][k] = array
         return {**counts, "thresholds": empty["thresholds"], "counted": counted}
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
+    ) -> Symptoms:
+        """Yield (code, problem, fix) if the maps of a stack fit the classes only in another order.
+
+        That is, if the strengths of the maps on the boundaries of their classes have a sum that
+        more than doubles once each class, of at least two, has the map of the best assignment.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        maps, boundaries, _ = _prepare_classes(pred.classes, gt, opt)
+        annotated = np.flatnonzero(boundaries.any(axis=(1, 2)))
+        if pred.classes.ndim != 3 or annotated.size < 2:
+            return
+        radius = protocol.radius((maps.shape[1], maps.shape[2]))
+        near = [dilate(boundaries[k], radius) for k in annotated]
+        strength = np.stack([maps[:, pixels].mean(axis=1) for pixels in near])  # (class, map)
+        rows, best = linear_sum_assignment(strength, maximize=True)
+        own_sum = strength[rows, annotated].sum()
+        if strength[rows, best].sum() > 2 * max(own_sum, 0):
+            moved = (strength[rows, best] - strength[rows, annotated]).argmax()
+            name, other = opt.classes[annotated[moved]], opt.classes[best[moved]]
+            problem = f"boundaries of the classes are in maps of others ({name} in that of {other})"
+            yield "classes", problem, "check the order of the maps and `semantic.first`"
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], Ints]:
         """Return the `matches` (N, T, 4) of each class, by the path ("per_class", NAME)."""

@@ -248,3 +248,19 @@ def test_instances_of_another_size_are_refused():
     labels = np.ones((16, 24), np.uint8)
     with pytest.raises(ShapeError, match=r"instances: shape \(16, 23\), expected \(16, 24\)"):
         class_boundaries(labels, TWO, labels[:, 1:])
+
+
+@pytest.mark.parametrize(
+    ("order", "first", "is_said"),
+    [((0, 1, 2), 1, False), ((0, 2, 1), 1, True), ((2, 0, 1), 1, True), ((0, 1, 2), 0, True)],
+)
+def test_maps_of_other_classes_are_said(order, first, is_said, recwarn):
+    labels = np.zeros((80, 100), np.uint8)  # two objects on a background; label 3 is nowhere
+    labels[10:40, 10:40], labels[45:75, 50:90] = 1, 2
+    outlines = class_boundaries(labels, SemanticOptions(("cat", "dog", "cow"), 1, radius=2))
+    maps = ndimage.gaussian_filter(0.9 * outlines, (0, 1, 1))[list(order)]
+    options = {"classes": ("cat", "dog", "cow"), "first": first}
+    protocol = Protocol.preset("bsds500").replace(options={"semantic": options})
+    bb.evaluate_items([("x", maps, labels)], protocol, "semantic")
+    words = "boundaries of the classes are in maps of others"
+    assert any(words in str(w.message) for w in recwarn) == is_said
