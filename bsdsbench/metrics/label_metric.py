@@ -255,6 +255,11 @@ class LabelMetric(Metric[MapOptions]):
         if opt.unit != "instance" and has_none and not is_one:
             order = "check the order of the classes and `first`"  # an option, the first label
             yield "classes", "no label is in both maps", order
+        # ADE20K numbers its classes from 1, and 0 is void there. A background is predicted, too
+        counts_from_one = opt.unit == "class" and len(opt.classes) > 1 and opt.first == 1
+        if counts_from_one and 0 in known_gt and known_pred.min() > 0:
+            problem = "pixels of the truth are 0, which is nowhere predicted: void?"
+            yield "void", problem, Setting(f"{self.name}.ignore", 0, "if 0 is void")
         for label in opt.ignored:
             if label in overlaps.pred and label not in overlaps.gt:
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
@@ -441,13 +446,15 @@ def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
 
     Raises DataError for any other stack, such as the scores of classes (C, H, W), and suggests to
     take the argmax along the axis of the classes. (H, W, C) is assumed if only the first two axes
-    agree with `shape`, and otherwise (C, H, W).
+    agree with `shape`, or if all axes do and the last is the shorter one, and otherwise (C, H, W).
     """
     if maps.ndim != 3:
         return maps
     if len(maps) == 1:
         return labels_to_integers(maps[0], what)
     is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]  # the class axis
+    if maps.shape == shape:  # both sides are stacks: an image has more rows than classes
+        is_last = maps.shape[-1] < maps.shape[0]
     raise DataError(
         f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
         fix=(

@@ -136,9 +136,23 @@ def test_stacks_are_refused_with_their_axis(metric, axis, kind, turned):
     labels = regions(5)
     stack = np.stack([labels == k for k in range(5)], axis).astype(kind)
     options = {} if metric == "instances" else {"classes": NAMES}
-    maps = (labels, stack) if turned else (stack, labels)
-    refused(rf"x: .* maps of shape .*argmax\(maps, axis={axis}\); of instances: one map",
-            evaluate, metric, *maps, options)  # fmt: skip
+    for maps in ((labels, stack) if turned else (stack, labels), (stack, stack)):
+        refused(rf"x: .* maps of shape .*argmax\(maps, axis={axis}\); of instances: one map",
+                evaluate, metric, *maps, options)  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ["segmentation", "contour"])
+def test_a_0_that_is_nowhere_predicted_may_be_void(metric, recwarn):
+    words = "pixels of the truth are 0, which is nowhere predicted: void?"
+    gt = regions(5) + 1
+    gt[:9, :9] = 0  # as in ADE20K, whose classes begin at 1
+    pred = np.maximum(gt, 1)
+    for options, is_said in (({}, True), ({"ignore": 0}, False)):
+        evaluate(metric, pred, gt, {"classes": NAMES, "first": 1, **options})
+        assert any(words in str(w.message) for w in recwarn.list) == is_said
+        recwarn.clear()
+    evaluate(metric, np.roll(gt, 1, 0), gt, {"classes": NAMES, "first": 1})  # a background
+    assert not any(words in str(w.message) for w in recwarn.list)
 
 
 @pytest.mark.parametrize("kind", ["one-hot", "softmax", "softmax8"])
