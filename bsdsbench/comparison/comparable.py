@@ -163,8 +163,7 @@ def unequal_coverage(
 
     Means skip undefined values, of which one run may have more than another. `labels` are the names
     of the runs. Returns a dict from score name to a text such as "9 images in A, 10 images in B".
-    Scores that are not means, that average over equally many values in all runs, or that a run
-    lacks are left out.
+    Other scores, and those that a run lacks, are left out.
     """
     # For each run: {score: {unit of the mean, such as "images": number of defined values}}
     n_defined_of_runs = [run.n_values_averaged() for run in runs]

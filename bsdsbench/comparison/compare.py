@@ -415,8 +415,7 @@ def _compare_scores(
 ) -> _ComparedScores:
     """Compare methods by intervals, differences and ranks of each score that all runs have.
 
-    The value of a method is the mean of its runs. Its uncertainty is estimated from B bootstrap
-    samples of both images and runs.
+    The value of a method is the mean of its runs, with B bootstrap samples of both images and runs.
 
     sampled : all runs of the first method, then all runs of the second, and so on
     n_runs : method -> its number of runs, in the same order

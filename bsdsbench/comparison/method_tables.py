@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
@@ -132,8 +131,8 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     first = runs[0]
     # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
-    n_of_id = Counter(image_id for run in runs for image_id in run.image_ids)
-    are_distinct = max(n_of_id.values()) == 1
+    ids = [image_id for run in runs for image_id in run.image_ids]
+    are_distinct = len(set(ids)) == len(ids)
     records = []
     for run in runs:
         pair = f"{first.name}, {run.name}"

@@ -251,8 +251,8 @@ def _swaps(n: int, count: int, seed: int) -> Iterator[Ints]:
     """
     if 2**n <= count:
         for numbers in blocks(2**n, n):
-            # The binary digits of a row's number say which pairs it swaps
-            yield (np.array(numbers)[:, None] >> np.arange(n)) & 1
+            row_numbers = np.array(numbers)[:, None]  # (S, 1)
+            yield (row_numbers >> np.arange(n)) & 1  # binary digit i: whether pair i is swapped
         return
     rng = np.random.default_rng(seed)
     yield np.zeros((1, n), np.int64)

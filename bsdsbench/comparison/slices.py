@@ -371,6 +371,7 @@ def _slice_table(
         field = table_column(column, digits=3)
         difference = Field(f"{field.key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [field, difference]
+    undefined = SliceScore(_UNDEFINED, _UNDEFINED)
     rows: list[list[Cell]] = []
     for of_run in slices:
         # Score -> its values on all images, without interval and difference, on the slices, and in
@@ -388,7 +389,7 @@ def _slice_table(
             row: list[Cell] = [of_run.name, name, part, sizes[k]]
             for column in columns:
                 score = f"{metric}.{part}.{column.key}" if part else f"{metric}.{column.key}"
-                score_and_difference = values[score][k] if score in values else [_UNDEFINED] * 2
+                score_and_difference = values[score][k] if score in values else undefined
                 for value, low, high in score_and_difference:
                     # Slices do not compete with each other: no cell is marked as best
                     row.append(Estimate(value, low, high, comparable=False))

@@ -244,10 +244,10 @@ def _hull(x: Floats, y: Floats, right: float, top: float) -> _Polyline:
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
     order = np.lexsort((all_y, all_x))  # by x, then by y
     all_x, all_y = all_x[order], all_y[order]
-    corners = np.empty(order.size, np.int64)  # filled by `upper_hull`
-    n_corners = upper_hull(all_x, all_y, corners)
-    corners = corners[:n_corners]
-    return _Polyline(all_x[corners], all_y[corners])
+    indices = np.empty(order.size, np.int64)  # of the vertices, filled by `upper_hull`
+    n_vertices = upper_hull(all_x, all_y, indices)
+    vertices = indices[:n_vertices]
+    return _Polyline(all_x[vertices], all_y[vertices])
 
 
 def dominates(

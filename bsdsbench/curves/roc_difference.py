@@ -83,8 +83,8 @@ def delong(
     (-0.167, 0.48)
     """
     level = given_level(level)
-    samples = [read_samples(labels, values, reading) for values in (scores, other)]
-    positive, negative, _ = samples[0]  # two masks, (n,)
+    first, second = (read_samples(labels, values, reading) for values in (scores, other))
+    positive, negative = first.positive, first.negative  # two masks, (n,)
     n_positive, n_negative = int(positive.sum()), int(negative.sum())
     if min(n_positive, n_negative) < 2:
         raise DataError(
@@ -93,9 +93,10 @@ def delong(
     # For both scores, the fraction of the negatives that score below each positive, (2, positives),
     # and of the positives that score above each negative, (2, negatives). The area is the mean of
     # either, as both are the share of correctly ordered pairs
-    placements = [_place_samples(s[positive], s[negative]) for _, _, s in samples]
-    above = np.array([placed.above for placed in placements])
-    below = np.array([placed.below for placed in placements])
+    placed = _place_samples(first.scores[positive], first.scores[negative])
+    other_placed = _place_samples(second.scores[positive], second.scores[negative])
+    above = np.array([placed.above, other_placed.above])
+    below = np.array([placed.below, other_placed.below])
     if clusters is None:  # the variances of two means, of positives and of negatives
         covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
     else:
@@ -108,7 +109,7 @@ def delong(
     standard_error = float(np.sqrt(variance))
     half_width = NormalDist().inv_cdf((1 + level) / 2) * standard_error
     p = float("nan")
-    if standard_error:
+    if standard_error:  # two-sided
         p = 2 * NormalDist().cdf(-abs(difference) / standard_error)
     return DeLongResult(
         auc=auc,

@@ -420,12 +420,13 @@ def _plot_boxes(
         values = np.array(image_values[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # its metric, part and column; None if no metric has the column
-    heading = parsed.column.heading if parsed else score
-    for column in scorer.image_columns:  # the ODS of an image is its best F, and is called so
-        if parsed and column.key == parsed.column.key:
-            heading = column.heading
-    if parsed and parsed.part:  # such as a class
-        heading = f"{parsed.part}: {heading}"
+    heading = score
+    if parsed:
+        # The ODS of an image is its best F, and is called so among the columns of images
+        headings = {column.key: column.heading for column in scorer.image_columns}
+        heading = headings.get(parsed.column.key, parsed.column.heading)
+        if parsed.part:  # such as a class
+            heading = f"{parsed.part}: {heading}"
     with style.style(look, path is not None):
         ax = style.new_axes(3.4, 1.35)  # height in inches, width / height
         ax.boxplot(values_of_runs, widths=0.62, showmeans=True)

@@ -360,7 +360,8 @@ def _draw_outside_legend(
     (of a paper), the legend is below the axes, and the figure becomes taller. In the other looks,
     it is at the right, in a smaller font if it is too tall; on the "screen" the figure grows too.
     """
-    (width, height), look = size, _current_style.get().look
+    width, height = size
+    look = _current_style.get().look
     is_below = look == "column"
     place: Any = {"loc": "outside lower left" if is_below else "outside right upper"}
     drawn_legend = _wrap_texts(figure.legend(entries.values(), entries, frameon=False, **place))

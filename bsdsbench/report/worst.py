@@ -34,8 +34,7 @@ def worst_figure(
     """Write a figure with a row per image: photo, ground truth, and one overlay per run.
 
     An overlay shows the run's pixels at the threshold with the run's best score for that image.
-    Photos and ground truth are taken from the first run. A missing photo is drawn as a white
-    rectangle; if all are missing, the column of photos is left out.
+    A missing photo is drawn as a white rectangle; if all are missing, they have no column.
 
     runs : the runs, in the order of their columns
     image_ids : the images, in the order of the rows
