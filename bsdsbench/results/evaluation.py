@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Evaluation(TabularResult):
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
-        records.sort(key=lambda record: record.image_id)
+        records.sort(key=attrgetter("image_id"))
         for k, record in enumerate(records):
             if record.counts.keys() != records[0].counts.keys():
                 metrics = ", ".join(record.counts) or "no metric"
@@ -126,15 +127,14 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return [record.image_id for record in self.records]
+        return list(map(attrgetter("image_id"), self.records))
 
     @property
     def left_out(self) -> dict[str, str]:
         """The images that were not counted, as {image id: reason}, sorted by id."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
-        reasons |= self.failed
-        return dict(sorted(reasons.items()))
+        return dict(sorted({**reasons, **self.failed}.items()))
 
     def with_groups(
         self,
@@ -200,7 +200,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = {record.image_id: record.truth for record in self.records}
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -305,13 +305,11 @@ class Evaluation(TabularResult):
         Its `set` is "SET:N/M" for N images of a public set of M images, otherwise "set:N".
         """
         n_images = len(self.records)
-        set_name = f"set:{n_images}"
-        if self.identity is not None and self.identity.name:
-            set_name = f"{self.identity.name}:{n_images}/{self.identity.total}"
+        known = self.identity if self.identity is not None and self.identity.name else None
+        set_name = f"{known.name}:{n_images}/{known.total}" if known else f"set:{n_images}"
         # Storage formats such as "soft8"; "none" is that of a missing prediction
         forms = {record.form or UNKNOWN for record in self.records}
-        metrics = self.metrics if n_images else ()
-        unused = registry.unused_settings(metrics, self.protocol)
+        unused = registry.unused_settings(self.metrics if n_images else (), self.protocol)
         if self.reference:  # stored counts of another program, which thinned the maps in its way
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}  # its run.json, whose values may have any type
@@ -344,8 +342,10 @@ class Evaluation(TabularResult):
                 values = self.score(metric).to_mapping()
             except DataError:  # the set has no scores, as without boundaries of any class
                 values = {}
-            shown = {c.short or c.heading: value_at(values, c.key) for c in columns[:4]}
-            scores = [f"{name} {'-' if x is None else f'{x:.3f}'}" for name, x in shown.items()]
+            scores = []
+            for c in columns[:4]:
+                value = value_at(values, c.key)
+                scores.append(f"{c.short or c.heading} {'-' if value is None else f'{value:.3f}'}")
             texts.append(f"{metric} {', '.join(scores)}")
         images = f"{len(self.records)} images"
         images += f", {len(self.failed)} left out" if self.failed else ""
@@ -404,7 +404,7 @@ class Evaluation(TabularResult):
         run_scores_by_part = definition.scores_by_part(run_scores, self.protocol)
         run_columns = definition.columns_of(run_scores)
         columns = (*run_columns, *definition.image_columns, *definition.part_columns)
-        keys = dict.fromkeys(column.key for column in columns)  # such as "dice", each once
+        keys = dict.fromkeys(map(attrgetter("key"), columns))  # such as "dice", each once
         values: dict[str, dict[str, list[Any]]] = {}
         # A block has nested scores as a run has, but of some images: arrays in place of numbers
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -553,7 +553,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": [task.name for task in self.tasks],
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,
