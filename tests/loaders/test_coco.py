@@ -470,3 +470,20 @@ def test_objects_at_half_the_scale_of_the_other_file_are_said(tmp_path, recwarn)
     for lines in list(said.values())[:2]:
         words = "half: all objects lie in the upper left 50% of the images, unlike those of"
         assert words in str(lines[0])
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_said"),
+    [
+        ((0.9, 0.1, 0.05), True),
+        ((0.9, 0.8, 0.1), False),  # most have a high score
+        ((0.1, 0.05), False),  # not more than twice as many as annotated objects
+        ((None,) * 3, False),
+    ],
+)
+def test_results_for_an_ap_are_said(small, scores, is_said, recwarn):
+    results = [patch(2, 0, k, 1, 1) | ({} if s is None else {"score": s})
+               for k, s in enumerate(scores)]  # fmt: skip
+    list(CocoItems(*small([patch(2, 0, 0, 1, 1)], results)))
+    words = "pred.json: 2 of 3 results have scores below 0.3, and each counts"
+    assert any(words in str(w.message) for w in recwarn) == is_said

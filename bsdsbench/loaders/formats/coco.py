@@ -29,6 +29,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import join_names, show
 
 DIVISOR = 10_000
+LOW_SCORE = 0.3  # detectors keep results with lower scores for AP, but few when they are shown
 LabelMap = NDArray[np.int32]
 Entry = dict[str, Any]
 _Size = tuple[int, int]  # rows and columns
@@ -112,10 +113,11 @@ class CocoItems:
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        Two warnings may follow the last image. If more than half of the annotated masks with a
-        bounding box in the file are not in it, rows and columns may be exchanged. If the objects of
-        one file lie in the upper left half of all images, unlike those of the other, they may be of
-        images of half the size.
+        Three warnings may follow the last image. If results are over twice as many as annotated
+        objects, most with scores below LOW_SCORE, they may be those for an AP. If more than half of
+        the annotated masks with a bounding box in the file are not in it, rows and columns may be
+        exchanged. If the objects of one file lie in the upper left half of all images, unlike those
+        of the other, they may be of images of half the size.
         """
         pred_reaches, gt_reaches = [], []  # of images with objects in both files, by `_reach`
         # `_draw` counts the annotated masks that have a box, and those that are not in theirs
@@ -129,6 +131,11 @@ class CocoItems:
                 pred_reaches.append(_reach(pred.label_map))
                 gt_reaches.append(_reach(gt.label_map))
             yield name, pred.label_map, gt.label_map
+        scores = [entry["score"] for entry in chain(*self.pred.values()) if "score" in entry]
+        n_low = sum(score < LOW_SCORE for score in scores)
+        if 2 * n_low > len(scores) > 2 * sum(map(len, self.gt.values())):
+            has = f"{n_low} of {len(scores)} results have scores below {LOW_SCORE}, and each counts"
+            warn(InputWarning(f"{show(self.pred_path)}: {has}", fix="leave out those for AP alone"))
         if 2 * self.n_misfits > self.n_boxes:
             has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
