@@ -11,7 +11,7 @@ from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, all_runs
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability, equal_counts_notes
 from bsdsbench.results.evaluation import Evaluation
@@ -88,9 +88,12 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     pooled run, by default that of the first run.
 
     Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
-    in protocol, metrics or kinds of counts.
+    in protocol, metrics or kinds of counts. An InputWarning says if all have the same images.
     """
     pooled = _pool(runs, name)
+    if len(runs) > 1 and len({frozenset(run.image_ids) for run in runs}) == 1:
+        has = f"the {len(runs)} runs have the same images: seeds or methods, not splits?"
+        warn(InputWarning(has, fix="`compare --method NAME='out/seed*'` if they are"))
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
     # Of the scores that all splits have, those that tables show

@@ -323,7 +323,8 @@ def test_intervals_cover_the_mean_of_runs_and_images():
 def test_splits_have_their_mean_and_are_pooled(tmp_path):
     """The mean is that of the splits' scores; pooled counts are sums, an image may be in two."""
     runs = [simulated_run(f"split{k}", 20, quality=k / 10, seed=k) for k in range(3)]
-    table, pooled = splits(runs, "ours")
+    with pytest.warns(bb.errors.InputWarning, match="3 runs have the same images"):
+        table, pooled = splits(runs, "ours")
     ods = [run.boundary_score().ods.f for run in runs]
     rows = dict(zip(table.plain()["scores"], table.plain()["boundary_ods"], strict=True))
     assert rows["mean over 3 splits"] == pytest.approx(np.mean(ods), abs=1e-15)
@@ -333,7 +334,8 @@ def test_splits_have_their_mean_and_are_pooled(tmp_path):
     for run in runs:
         run.save(tmp_path / run.name)
     outs = [str(tmp_path / run.name) for run in runs]
-    called = CliRunner().invoke(cli, ["merge", *outs, "--splits", "-o", str(tmp_path / "all")])
+    with pytest.warns(bb.errors.InputWarning, match="3 runs have the same images"):
+        called = CliRunner().invoke(cli, ["merge", *outs, "--splits", "-o", str(tmp_path / "all")])
     assert called.exit_code == 0, called.output
     assert f"{np.mean(ods):.3f} ± {np.std(ods, ddof=1):.3f} (3)" in called.output
     assert len(bb.Evaluation.load(tmp_path / "all").records) == 60
@@ -349,6 +351,15 @@ def test_pooled_folds_of_two_methods_can_be_compared():
     table, pooled = splits([*folds, replace(folds[0], name="again")])
     assert "fold0, again: equal counts" in str(table.notes)
     assert "again/" in pooled.image_ids[0]
+
+
+def test_runs_of_the_same_images_may_be_no_splits(recwarn):
+    whole = simulated_run("a", 12)
+    first, other = (replace(whole, name=f"{k}", records=whole.records[k : k + 9]) for k in (0, 3))
+    for runs, is_said in (([whole, simulated_run("b", 12)], True), ([first, other], False)):
+        splits(runs)
+        assert any("2 runs have the same images" in str(w.message) for w in recwarn) == is_said
+        recwarn.clear()
 
 
 def test_splits_of_two_protocols_are_refused():
