@@ -148,7 +148,6 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores
     """
-    # The labels of a row: the part, the run (METHOD), or both
     if metric:
         labels = [PART, METHOD] if len(compared.names) > 1 else [PART]
         title = f"{registry.get(metric).title}, part by part, with intervals"
@@ -159,8 +158,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
         title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
         samples = f"{compared.n_boot:,} bootstrap samples of {quantity(compared.n_images, 'image')}"
         latex_caption = f"Scores with {compared.percent} intervals from {samples}"
-    # The columns, by key. A score of all parts, such as the Dice of all classes, has one column
-    fields: dict[str, Field] = {}
+    fields: dict[str, Field] = {}  # the columns by key, which all parts share
     definitions: dict[str, Column] = {}  # how the metric defines the score
     score_of: dict[tuple[str, str], str] = {}  # (part or "", key of a column) -> name of a score
     late_starts = []  # (text on curves that start above recall 0, key of the column of their AP)
@@ -178,8 +176,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     cell_of = score_cells(compared)  # (run, score) -> the score with its interval and letters
     rows: list[list[Cell]] = []
     row_notes = []  # for each row, notes on its undefined scores
-    parts = dict.fromkeys(part for part, _ in score_of)  # each once, in order
-    for part, run in product(parts, compared.names):
+    for part, run in product(dict.fromkeys(part for part, _ in score_of), compared.names):
         row: list[Cell] = [part if label is PART else run for label in labels]
         defined = {}  # key of a column -> number
         for key in fields:
@@ -193,9 +190,9 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     notes: list[str | Note] = []
     if any(cell.mark for cell in cell_of.values()):  # a run without a p-value has no letter
         tests = " over the pairs and parts of each score" if metric else ""  # corrected together
-        what = "Methods" if compared.has_several_runs else "Runs"
-        letters_note = f"{what} that share a letter do not differ significantly"
-        notes.append(f"{letters_note} (Holm{tests}, {1 - compared.level:.2g}).")
+        what = f"{'Methods' if compared.has_several_runs else 'Runs'} that share a letter"
+        level = f"{1 - compared.level:.2g}"
+        notes.append(f"{what} do not differ significantly (Holm{tests}, {level}).")
     for text, keys in grouped(late_starts).items():
         # The headings of these columns are printed before the text. Parts share a column
         notes.append(Note(text, tuple(dict.fromkeys(keys)), names_columns=True))
