@@ -123,7 +123,7 @@ OFFERED = {
     },
     Diagnosed: {
         *("region", "wireframe", "contour", "segmentation", "instances", "depth"),
-        *("topology", "ccq", "calibration"),
+        *("topology", "ccq", "calibration", "semantic"),
     },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
