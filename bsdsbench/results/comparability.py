@@ -101,9 +101,9 @@ def _differing_settings(a: Evaluation, b: Evaluation, names: Sequence[str]) -> I
     reference run, so are differences in the settings OWN_OF_REFERENCES, which belong to its method.
     Another Difference is yielded for each plug-in among the metrics whose source file was changed.
     """
-    numbers = sorted(len(run.protocol.thresholds) for run in (a, b))
     ignored = OWN_OF_REFERENCES if a.reference or b.reference else set[str]()
-    if 4 * numbers[0] < numbers[1]:  # so few that scores are lower, whatever the parameter is
+    fewest, most = sorted(len(run.protocol.thresholds) for run in (a, b))
+    if 4 * fewest < most:  # so few that scores are lower, whatever the parameter is
         ignored = ignored - {"thresholds"}
     unused_a, unused_b = (registry.unused_settings(names, run.protocol) for run in (a, b))
     # `differences` gives the severity IGNORED to the settings that are `unused` in a signature

@@ -35,7 +35,7 @@ ID_COLUMNS = ("image", "image_id", "id")
 _MAX_BYTES = 1 << 26
 EACH = "each"  # COLUMN=each: every distinct number is a group
 NO_VALUE = "no value"
-_FEW = 4  # up to this many distinct numbers are not binned
+_MOST_UNCUT = 4  # up to this many distinct numbers are not binned
 _MIN_FRAMES = 3  # the smallest number of frames in a sequence
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Missing values of R, pandas and Excel in lower case, beside numbers and among clusters
@@ -335,14 +335,11 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     if not isinstance(by, str):
         raise DataError(f"column {kind_of_value(by)}: expected its name")
     column, _, limits = by.partition("=")
+    if not known:
+        settings = Setting("groups", "FILE.csv"), Setting("group_by", "REGEX")
+        raise DataError(f"column {column!r}: these images have no groups", fix=settings)
     if column not in known:
-        expected = (
-            f"expected one of {join_names(known)}" if known else "these images have no groups"
-        )
-        raise DataError(
-            f"column {column!r}: {expected}",
-            fix=() if known else (Setting("groups", "FILE.csv"), Setting("group_by", "REGEX")),
-        )
+        raise DataError(f"column {column!r}: expected one of {join_names(known)}")
     values = [record.groups.get(column) for record in records]
     if limits and limits != EACH:
         words = [word.strip() for word in limits.split(",") if word.strip()]
@@ -353,15 +350,16 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         return _divide(column, values, edges, open_ended=True)  # below the first, above the last
     numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
-    if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:  # more than four
+    may_cut = not uncut and limits != EACH
+    if may_cut and not texts and len(set(numbers)) > _MOST_UNCUT:
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Only the last of several quartiles without a number between them: no group is empty
         edges = []
-        for quartile, larger in pairwise((*quartiles, math.inf)):
-            if any(quartile <= number < larger for number in numbers):
+        for quartile, next_quartile in pairwise((*quartiles, math.inf)):
+            # Without a number between two quartiles, the group between them would be empty
+            if any(quartile <= number < next_quartile for number in numbers):
                 edges.append(quartile)
         return _divide(column, values, edges, open_ended=False)
-    distinct: list[Value] = [*sorted({*numbers}), *texts]  # each is a group
+    distinct: list[Value] = [*sorted(set(numbers)), *texts]  # each is a group
     if None in values:
         distinct.append(None)
     group_of_value = {value: k for k, value in enumerate(distinct)}

@@ -234,11 +234,9 @@ def _check_summary(
         return
     source = "the counts of the images" if matches else "eval_bdry_thr.txt"
     row = tables["eval_bdry.txt"][0]  # threshold, R, P, F of ODS; R, P, F of OIS; AP
-    scores = {
-        "F": (row[3], np.array([best(curve, rule).f for rule in ODS_RULES])),
-        "AP": (row[7], np.array([area(curve, rule) for rule in AP_RULES])),
-    }
-    for name, (printed_score, by_rule) in scores.items():
+    ods_by_rule = np.array([best(curve, rule).f for rule in ODS_RULES])
+    ap_by_rule = np.array([area(curve, rule) for rule in AP_RULES])
+    for name, printed_score, by_rule in (("F", row[3], ods_by_rule), ("AP", row[7], ap_by_rule)):
         nearest = np.clip(printed_score, np.nanmin(by_rule), np.nanmax(by_rule))
         if abs(printed_score - nearest) > _SAME_F:
             has = f"eval_bdry.txt: {name} {printed_score:.3f}, but that of {source} is"
@@ -264,18 +262,19 @@ def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     run; if its protocol is unknown, nothing is changed. If all are reference runs, each keeps the
     rules of its publication unless AP rules differ; then all get those of the preset bsds500.
     """
-    others = [run.protocol for run in runs if run.reference is None]
-    if not others and len({run.protocol.ap_rule for run in runs}) < 2:
+    protocols = [run.protocol for run in runs if run.reference is None]
+    reference_ap_rules = {run.protocol.ap_rule for run in runs if run.reference is not None}
+    if not protocols and len(reference_ap_rules) < 2:
         return runs
-    rules = others[0] if others else Protocol.preset("bsds500")
-    if not rules.stated:
+    common = protocols[0] if protocols else Protocol.preset("bsds500")
+    if not common.stated:
         return runs
     aligned = []
     for run in runs:
         if run.reference is not None:
             # If the parameter is not ordered, ODS cannot be interpolated
-            ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
-            protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
+            ods_rule = common.ods_rule if run.reference.ordered else "maximum"
+            protocol = run.protocol.replace(ap_rule=common.ap_rule, ods_rule=ods_rule)
             run = replace(run, protocol=protocol)
         aligned.append(run)
     return aligned

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress, product
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -98,27 +98,28 @@ def logged_scores(
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
+        definition, run_scores = registry.get(metric), run.score(metric)
         # Without a protocol, `score_columns` yields only the overall scores
-        for key, column, value in registry.get(metric).score_columns(run.score(metric), None):
+        for key, column, value in definition.score_columns(run_scores, None):
             if column not in ERROR_COLUMNS:
                 scores[f"{metric}/{key}"] = float(value)
         if not per_class:
             continue
-        definition = registry.get(metric)
         # Part -> nested scores, such as {"dice": 0.8, "ods": {"f": 0.7, "threshold": 0.4}}
-        scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
+        scores_of_part = definition.scores_by_part(run_scores, run.protocol)
         del scores_of_part[""]  # the overall scores
         columns = (*definition.part_columns, *definition.columns)
         keys = dict.fromkeys(column.key for column in columns if column.score)  # no thresholds
         # Those that the metric computed for at least one part
         all_parts = scores_of_part.values()
         computed = [key for key in keys if any(value_at(s, key) is not None for s in all_parts)]
-        for (part, scores_in_part), key in product(scores_of_part.items(), computed):
-            # The metric computes this score for the part ("ods.threshold" is in the dict of "ods"),
-            # or the class is in no image, so that no scores were computed: all of them are NaN
-            if not scores_in_part or key.partition(".")[0] in scores_in_part:
-                value = value_at(scores_in_part, key)
-                scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
+        for part, scores_in_part in scores_of_part.items():
+            never_occurs = not scores_in_part  # a class that no image has: all its scores are NaN
+            for key in computed:
+                # "ods.threshold" is in the dict of "ods"
+                if never_occurs or key.partition(".")[0] in scores_in_part:
+                    value = value_at(scores_in_part, key)
+                    scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
     logged: dict[str, float] = {}
     for name, value in scores.items():
         if not undefined and not math.isfinite(value):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -108,7 +106,7 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 def image_numbers(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
-    sizes = set(map(len, map(attrgetter("records"), runs)))
+    sizes = {len(run.records) for run in runs}
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
     return f"{smallest}{quantity(max(sizes), 'image')}"
 
@@ -171,7 +169,7 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     This is a line "Read as: ...". If the runs differ, it is "NAME, NAME read as: ...; NAME read as:
     ...", without the runs for which it is unknown ("").
     """
-    names_by_line = grouped(map(attrgetter("read_as", "name"), runs))
+    names_by_line = grouped([(run.read_as, run.name) for run in runs])
     if len(names_by_line) == 1:
         return runs[0].read_as
     # After the names of runs, the "R" of "Read as" becomes lower case
@@ -327,7 +325,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     machines = list(names_by_machine)
     if have_several:
         machines = [f"{', '.join(names)} on {m}" for m, names in names_by_machine.items()]
-    higher_is_better = None if have_several else False
+    higher_is_better = None if have_several else False  # None: not ranked
     note = "ms per image: median time of the detector on one image, warm-up left out"
     column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
     notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
@@ -358,7 +356,7 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
-    metric_names = dict.fromkeys(chain.from_iterable(map(attrgetter("metrics"), runs)))  # each once
+    metric_names = dict.fromkeys(name for run in runs for name in run.metrics)  # each once
     # A sentence about all tables: "2 methods on 200 images, protocol bsds500"
     contents = "scores" if is_single else f"{n_rows} methods"
     if runs[0].records:
@@ -392,7 +390,7 @@ def score_tables(
                 number_lines.append(f"{row.method}: {', '.join(numbers)}.")
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
         # On a marked ODS of a part: the explanation of the mark
-        mark_lines = [_AT_GRID_END] if any(map(attrgetter("marks"), parts)) else []
+        mark_lines = [_AT_GRID_END] if any(row.marks for row in parts) else []
         for rows_of_table, before in ((rows, number_lines), (parts, mark_lines)):
             if not rows_of_table:
                 continue
@@ -476,7 +474,7 @@ def _score_table(
     labels = [METHOD] if not (has_parts and is_single) else []
     labels = [PART, *labels] if has_parts else labels
     # Keys of the scores in any row, each once, in order
-    keys_of_rows = dict.fromkeys(chain.from_iterable(map(attrgetter("scores"), rows)))
+    keys_of_rows = dict.fromkeys(key for row in rows for key in row.scores)
     protocol = runs[0].protocol
     columns = _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen)
     ap_keys: list[str] = []  # keys of the fields that hold an AP
@@ -560,12 +558,8 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     for its scores (some metrics have one for each part), or if the metric has no columns for parts
     (`Metric.part_columns`). An ODS at the first or last threshold gets the mark "grid end".
     """
-    part_key = ""  # the first score of a part, such as "dice"; "" if there is none
-    for column in metric.part_columns:
-        if column.score:
-            part_key = column.key
-            break
-    overall_keys = set(map(attrgetter("key"), metric.columns))
+    part_keys = [column.key for column in metric.part_columns if column.score]  # as "dice"
+    overall_keys = {column.key for column in metric.columns}
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -574,13 +568,13 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         # Part -> the keys that lead to its scores, such as ("per_class", "liver")
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
-            # True if the overall table has no column "per_class.liver.dice" for this first score
-            adds_scores = part_key and ".".join((*path, part_key)) not in overall_keys
+            # The overall table has the scores of parts if it has the first, "per_class.liver.dice"
+            adds_scores = bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
             if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": _GRID_END} if scores.get("at_grid_end") else {}
             rows_by_part.setdefault(part, []).append(_ScoreRow(part, run.name, scores, marks))
-    return list(chain.from_iterable(rows_by_part.values()))
+    return [row for rows_of_part in rows_by_part.values() for row in rows_of_part]
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:

@@ -63,9 +63,10 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     for axis in _difference_axes(counts.ndim):
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
-    n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
-    # Plane k: (value >> 8 k) & 255
-    return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
+    n_bits = int(zigzag.max(initial=1)).bit_length()
+    n_bytes = (n_bits + 7) // 8  # rounded up
+    planes = [(zigzag >> 8 * k) & 255 for k in range(n_bytes)]  # byte k of every value
+    return np.stack(planes).astype(np.uint8)
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -105,8 +106,10 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _PRIVATE_PATHS}
-    terms = {"licence": licence, "citation": citation}
-    provenance |= {key: terms_of_key for key, terms_of_key in terms.items() if terms_of_key}
+    if licence:
+        provenance["licence"] = licence
+    if citation:
+        provenance["citation"] = citation
     private_folders = [origin[key] for key in _PRIVATE_PATHS if origin.get(key)]
     failed = {}  # id of an image that was left out -> reason
     for image_id, reason in content["failed"].items():

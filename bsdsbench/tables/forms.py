@@ -27,7 +27,7 @@ _MAX_ROW_CHARACTERS = 52  # a wider table does not fit one column of a two-colum
 _MAX_NOTES = 4  # the number of short notes printed below a table
 _MAX_NOTE_CHARACTERS = 115  # the maximum length of a short note
 _N_MAIN_SCORES = 3  # the first scores, printed even if they are undefined in some rows
-_FORMULA_START = r"^(?=\s*[=+@-])"  # of text that a spreadsheet interprets as a formula
+_FORMULA_START = r"\s*[=+@-]"  # of text that a spreadsheet interprets as a formula
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
@@ -142,11 +142,13 @@ def to_csv(table: Table) -> str:
     columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        # The pattern matches the empty text before "=", for example
-        cells = [
-            re.sub(_FORMULA_START, "'", escape_unprintable(x)) if isinstance(x, str) else x
-            for x in row
-        ]
+        cells = []
+        for value in row:
+            if isinstance(value, str):
+                value = escape_unprintable(value)
+                if re.match(_FORMULA_START, value):
+                    value = "'" + value
+            cells.append(value)
         writer.writerow(cells)
     return out.getvalue()
 

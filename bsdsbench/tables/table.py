@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -215,8 +215,7 @@ class Table:
             if column.format in ("", "p"):  # text, or p-values
                 continue
             measured.append(k)
-            cells = map(itemgetter(k), self.printed_cells)
-            if {*map(attrgetter("numbers.value"), cells)} <= {None}:
+            if all(row[k].numbers.value is None for row in self.printed_cells):
                 empty.append(k)
         if self.asked or len(empty) in (0, len(measured)):  # `asked`: the user chose the columns
             return self
@@ -254,17 +253,18 @@ class Table:
         for k, column in enumerate(self.columns):
             if column.higher_is_better is None or not self.ranked:
                 continue
-            numbers_by_label: dict[Cell, list[tuple[float, PrintedCell]]] = {}
+            competitors_by_label: dict[Cell, list[tuple[float, PrintedCell]]] = {}
             for label, row in zip(labels, printed, strict=True):
                 value = row[k].numbers.value  # None if it is undefined, or if the cell is text
                 if value is not None and row[k].numbers.comparable:
-                    numbers_by_label.setdefault(label, []).append((value, row[k]))
+                    competitors_by_label.setdefault(label, []).append((value, row[k]))
             choose_best = max if column.higher_is_better else min
-            for competitors in numbers_by_label.values():
+            for competitors in competitors_by_label.values():
+                if len(competitors) == 1:  # there is nothing to compare it with
+                    continue
                 best, _ = choose_best(competitors, key=itemgetter(0))
-                for value, printed_cell in competitors:
-                    looks_best = column.text(value) == column.text(best)
-                    printed_cell.best = len(competitors) > 1 and looks_best  # a cell of `printed`
+                for value, printed_cell in competitors:  # a cell of `printed`
+                    printed_cell.best = column.text(value) == column.text(best)
         return printed
 
     @cached_property
@@ -323,13 +323,14 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
         text = show(cell)  # in printable characters
         return PrintedCell(text, text, Estimate(None))
     estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
-    values: list[Any] = [estimate.value, estimate.low, estimate.high]
-    for k, number in enumerate(values):
+    given: list[Any] = [estimate.value, estimate.low, estimate.high]
+    numbers = []
+    for number in given:
         if hasattr(number, "item"):  # a number of numpy
-            values[k] = number.item()
-        if number is not None and math.isnan(number):
-            values[k] = None
-    value, low, high = values
+            number = number.item()
+        is_undefined = number is None or math.isnan(number)
+        numbers.append(None if is_undefined else number)
+    value, low, high = numbers
     text, span = column.text(value), ""
     if value is not None and estimate.spread is not None:
         text += f" ± {column.text(estimate.spread)} ({estimate.n})"
@@ -339,8 +340,8 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
         span = f"[{column.text(low)}, {column.text(high)}]"
     mark = show(estimate.mark)
     line = " ".join(filter(None, (text, span, mark)))
-    numbers = replace(estimate, value=value, low=low, high=high, mark=mark)
-    return PrintedCell(text, line, numbers, span)
+    python_estimate = replace(estimate, value=value, low=low, high=high, mark=mark)
+    return PrintedCell(text, line, python_estimate, span)
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
@@ -391,7 +392,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             raise  # this error again, where rich would exit with status 1
 
     # Without columns that have no values
-    shown_tables = list(map(attrgetter("for_people"), tables))
+    shown_tables = [table.for_people for table in tables]
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = TableConsole(file=file, **settings)
     if not width:
@@ -493,13 +494,14 @@ def _layout(table: Table, width: int) -> _Layout:
             headings.append(table.heading(k, short) + arrow)
             widths.append(max(cell_len(headings[-1]), table.widths[k]) + gap)
         blocks: list[list[int]] = [[]]
-        used = 0  # width of the last block
+        block_width = 0  # of the last block
         for k, column_width in enumerate(widths):
-            if len(blocks[-1]) > table.n_labels and used + column_width - gap > width:
+            fits = block_width + column_width - gap <= width  # the last column needs no gap
+            if len(blocks[-1]) > table.n_labels and not fits:
                 blocks.append(list(range(table.n_labels)))
-                used = sum(widths[: table.n_labels])
+                block_width = sum(widths[: table.n_labels])
             blocks[-1].append(k)
-            used += column_width
+            block_width += column_width
         layouts.append(_Layout(headings, widths, gap, blocks))
         if sum(widths) - gap <= width:
             return layouts[-1]

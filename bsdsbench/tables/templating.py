@@ -60,11 +60,9 @@ def load_template(text_format: str) -> jinja2.Template:
     from markupsafe import Markup
 
     def escape_value(value: object) -> object:
-        return (
-            value
-            if isinstance(value, Markup)
-            else _ESCAPES[text_format](escape_unprintable(str(value)))
-        )
+        if isinstance(value, Markup):
+            return value
+        return _ESCAPES[text_format](escape_unprintable(str(value)))
 
     file = resources.files("bsdsbench.tables").joinpath(f"templates/{text_format}")
     environment = jinja2.Environment(
