@@ -176,10 +176,13 @@ class StreamingEvaluator:
             raise MergeError(f"merge: {kind_of_value(other)}, expected a StreamingEvaluator")
         compared = attrgetter("protocol", "metrics", "errors", "pred_kind")
         if compared(self._plan) != compared(other._plan):
-            raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
+            names = "" if other.name == self.name else f"{other.name} and {self.name}: "
+            raise MergeError(f"{names}the protocols or metrics differ, expected the same")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):
-                raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
+                is_numbered = shared[0] in map(numbered_id, range(len(self)))
+                fix = "give update the image_id, as each rank numbers from 0" if is_numbered else ()
+                raise MergeError(f"image {shared[0]!r} is in both, expected each once", fix=fix)
             self._records.update(other._records)
         return self
 

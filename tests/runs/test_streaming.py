@@ -158,8 +158,8 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
         ranks[i % 2].update(soft, gts, image_id=name)
     a, b = (pickle.loads(pickle.dumps(r)) for r in ranks)
     assert counts_equal(b.merge(a).compute(), run)
-    refused("in both", b.merge, a)
-    with pytest.raises(bb.DataError, match="protocol or metrics differ"):
+    refused("in both, expected each once$", b.merge, a)
+    with pytest.raises(bb.DataError, match="protocols or metrics differ"):
         a.merge(bb.StreamingEvaluator(Protocol(thresholds=5)))
 
 
@@ -311,6 +311,13 @@ def test_masks_of_any_form_in_one_call():
     assert runs[0].numbers() == runs[1].numbers()
     items[0] = 0, mask.astype(np.uint8), mask  # 1 is white, or hardly gray
     refused("0: its prediction has values up to 1", bb.evaluate_items, items, metrics="contour")
+
+
+def test_images_that_two_ranks_number_alike_are_not_merged():
+    ranks = [bb.StreamingEvaluator(Protocol(thresholds=(0.5,), max_dist_px=1)) for _ in range(2)]
+    for rank in ranks:
+        rank.update(np.eye(9), np.eye(9) > 0)
+    refused("'image000000' is in both, .*give update the image_id", ranks[0].merge, ranks[1])
 
 
 def test_one_hot_channels_are_no_batch():
