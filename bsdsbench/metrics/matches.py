@@ -65,10 +65,7 @@ class Match(ReadOnly):
 
 
 def given_prediction(pred: Map | Prediction) -> Prediction:
-    """Convert the soft map (H, W) of one image to a Prediction. A Prediction is not changed.
-
-    Gives an InputWarning for a map of 8 or 16 bits without a value above 1, such as a mask.
-    """
+    """Convert a soft map (H, W), unless it is a Prediction. Warns if it looks like a mask."""
     given = Prediction.of(pred)
     if given is not pred:
         warn_of_mask(given.soft)

@@ -188,8 +188,8 @@ def pixel_counts(
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
     soft = prepare(pred.boundary_map(), protocol, valid)
-    if valid is not None:  # keep the n valid pixels, as maps of one row: (1, n)
-        soft, gt_maps = (maps[..., valid][..., None, :] for maps in (soft, gt_maps))
+    if valid is not None:  # keep the n valid pixels, as maps of one row: (1, n), (A, 1, n)
+        soft, gt_maps = soft[valid][None], gt_maps[:, valid][:, None]
     cuts = protocol.cuts()  # the smallest values that count as predicted at the thresholds
     tp, fp, fn, tn = np.sum([confusion(soft, gt, cuts) for gt in gt_maps], axis=0)  # (4, T)
     # Errors of integer maps are summed exactly, in units of 1 / full_scale; bool maps are 0 and 1

@@ -64,8 +64,9 @@ class OverlaySteps(NamedTuple):
         # The changes starts[p] .. ends[p] - 1 belong to pixel p, in flat (row-major) order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
-        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # running count up to step k
-        n_made = n_before[ends] - n_before[starts]
+        # Of the first i changes, n_until_k[i] are made at step k or before
+        n_until_k = np.concatenate([[0], np.cumsum(self.steps <= k)])
+        n_made = n_until_k[ends] - n_until_k[starts]  # of each pixel
         classes = np.zeros(starts.size, np.uint8)
         has_changed = n_made > 0
         last_change = (starts + n_made - 1)[has_changed]
@@ -146,9 +147,10 @@ def steps_of_soft(
     n_marked = masks.sum(axis=0).ravel()
     marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
     pixels = np.bincount(n_reached.ravel(), minlength=n_steps + 1)
-    # Pixels with n_reached > k are predicted at step k: sum each histogram (T + 1,) from its end to
-    # k + 1. The entries a, b, c give b + c, c
-    matched, predicted = (n[:0:-1].cumsum()[::-1] for n in (marked, pixels))
+    # Pixels with n_reached > k are predicted at step k: sum each histogram (T + 1,) from its end,
+    # and leave out the sum from 0 on, that of all pixels
+    matched = marked[::-1].cumsum()[::-1][1:]
+    predicted = pixels[::-1].cumsum()[::-1][1:]
     annotated = np.full_like(matched, np.count_nonzero(masks))
     # All summed over annotators, so that predicted pixels count once for each of them, (T, 4)
     matches = np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

@@ -56,7 +56,7 @@ BUILT_IN = {
 
 def names() -> tuple[str, ...]:
     """Return the names of all metrics in the order of tables; those of other packages come last."""
-    return (*BUILT_IN, *sorted(_others()))
+    return (*BUILT_IN, *sorted(_entry_points()))
 
 
 def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def get(name: str) -> Metric:
         return built_in
     from bsdsbench.metrics.base import Metric
 
-    entry = _others().get(name)
+    entry = _entry_points().get(name)
     if entry is None:
         raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
     try:
@@ -96,7 +96,7 @@ def get(name: str) -> Metric:
 
 def other_packages() -> set[str]:
     """Return the names of other packages that register metrics."""
-    return {entry.module.partition(".")[0] for entry in _others().values()}
+    return {entry.module.partition(".")[0] for entry in _entry_points().values()}
 
 
 @cache
@@ -107,6 +107,7 @@ def metric_hash(name: str) -> str:
     directly or indirectly.
     """
     home = type(get(name)).__module__
+    package = home.partition(".")[0]
     modules, pending = set[str](), [home]
     while pending:
         module = pending.pop()
@@ -114,7 +115,7 @@ def metric_hash(name: str) -> str:
         for value in vars(sys.modules[module]).values():
             attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
             imported = str(getattr(value, attribute, ""))
-            is_of_package = imported.partition(".")[0] == home.partition(".")[0]
+            is_of_package = imported.partition(".")[0] == package
             if is_of_package and imported in sys.modules.keys() - modules:
                 pending.append(imported)
     digest = hashlib.blake2b(digest_size=8)
@@ -190,7 +191,7 @@ def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
 
 
 @cache  # reading the metadata of every installed package is slow
-def _others() -> dict[str, EntryPoint]:
+def _entry_points() -> dict[str, EntryPoint]:
     """Return the entry points of the metrics that other packages register, by metric name."""
     from importlib.metadata import entry_points
 

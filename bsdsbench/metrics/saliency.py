@@ -72,7 +72,7 @@ class SaliencyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _measures(counts: Stack, beta2: float) -> dict[str, Floats]:
+def _measures_at_thresholds(counts: Stack, beta2: float) -> dict[str, Floats]:
     """Compute measures of N soft maps that are thresholded in several ways, name -> (N, 258).
 
     The columns are the 256 levels (the thresholds 0, 1/255, .. 1), the adaptive threshold of each
@@ -178,7 +178,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         s_measure, weighted_f : float64 (), the results of the functions with these names
         """
         valid = gt.parts.get("valid")  # bool (H, W), False at void pixels; None if there are none
-        mask, value = without_void(gt.mask, valid), _prepare_map(pred, valid, protocol, opt)
+        mask, value = without_void(gt.mask, valid), _map_to_score(pred, valid, protocol, opt)
         counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
             "weighted_f": weighted_f(value, mask, valid),
@@ -202,7 +202,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> OverlaySteps:
         """Classify each pixel as correct, false or missed at each threshold 0, 1/255, .. 1."""
         valid = gt.parts.get("valid")
-        value = _prepare_map(pred, valid, protocol, opt)
+        value = _map_to_score(pred, valid, protocol, opt)
         # The number of thresholds at or below the value of each pixel; all reach the first, 0
         n_reached = np.floor(value * 255).astype(np.int16) + 1
         return steps_of_soft(np.arange(_N_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
@@ -232,23 +232,28 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             curve with the largest F, and this F
         """
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
-        of_images, of_sums = _measures(stack, opt.beta2), _measures(sums, opt.beta2)
+        of_images, of_sums = (
+            _measures_at_thresholds(stack, opt.beta2),
+            _measures_at_thresholds(sums, opt.beta2),
+        )
         positives, n_pixels = stack["positives"][:, None], stack["pixels"][:, None]  # not void
         alignment = e_measure(stack["tp"], stack["fp"], positives, n_pixels)
         of_images["e"] = np.where(n_pixels > 0, alignment, np.nan)  # (N, 257), not at one half
         # The curve of each measure, averaged over images, (S, 256)
-        curves = {k: weighted_mean(weights, v[:, :_N_LEVELS]) for k, v in of_images.items()}
+        curves = {}
+        for name, of_image in of_images.items():
+            curves[name] = weighted_mean(weights, of_image[:, :_N_LEVELS])
         precision, recall = curves.pop("precision"), curves.pop("recall")  # scored only here
         f, thresholds = f_beta(precision, recall, opt.beta2), np.arange(_N_LEVELS) / 255
-        best = np.arange(len(f)), f.argmax(axis=1)  # the first point with the largest F, (S,)
+        samples, best = np.arange(len(f)), f.argmax(axis=1)  # the first level of the largest F
         scores: dict[str, Any] = {
-            "max_f_pr": f[best],
+            "max_f_pr": f[samples, best],
             "curve": PRCurve(thresholds, precision, recall),
             "ods": {
-                "recall": recall[best],
-                "precision": precision[best],
-                "f": f[best],
-                "threshold": thresholds[best[1]],
+                "recall": recall[samples, best],
+                "precision": precision[samples, best],
+                "f": f[samples, best],
+                "threshold": thresholds[best],
             },
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
             "max_f_sum": of_sums["f"][:, :_N_LEVELS].max(axis=1),
@@ -275,7 +280,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         return {**scores, **image_means(weights, values)}
 
 
-def _prepare_map(
+def _map_to_score(
     pred: Prediction, valid: Bools | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
     """Return the soft map (H, W) in [0, 1], inverted if `protocol.invert`.
@@ -340,7 +345,7 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> Floats:
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
-class _SoftAndMask(NamedTuple):
+class _MapAndMask(NamedTuple):
     """A map and a mask of one size."""
 
     soft: Floats  # (H, W), in [0, 1]
@@ -348,7 +353,7 @@ class _SoftAndMask(NamedTuple):
     valid: Bools | None  # (H, W), False at void pixels; None if no pixel is void
 
 
-def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
+def _check_map_and_mask(soft: Map, mask: Map, valid: Map | None) -> _MapAndMask:
     """Check a soft map and masks of a user, each (H, W) in any form; uint8 is divided by 255.
 
     Raises DataError if a value of the map is out of range, if a mask is not binary, or if the
@@ -362,7 +367,7 @@ def _checked(soft: Map, mask: Map, valid: Map | None) -> _SoftAndMask:
     if valid is not None:
         valid = binary_map(one_map(valid, "valid"), "valid")
         same_shape(valid.shape, on.shape, "valid")
-    return _SoftAndMask(strength, without_void(on, valid), valid)
+    return _MapAndMask(strength, without_void(on, valid), valid)
 
 
 def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
@@ -388,7 +393,7 @@ def s_measure(soft: Map, mask: Map, valid: Map | None = None) -> float:
     float
         In [0, 1]; 0 if all pixels are void.
     """
-    soft, mask, valid = _checked(soft, mask, valid)
+    soft, mask, valid = _check_map_and_mask(soft, mask, valid)
     values, on = (soft, mask) if valid is None else (soft[valid], mask[valid])
     if not on.size:
         return 0.0
@@ -422,7 +427,7 @@ def _region_similarity(soft: Floats, mask: Bools, valid: Bools | None) -> float:
         if valid is not None:
             quarter, quarter_mask = quarter[valid[window]], quarter_mask[valid[window]]
         if quarter.size:
-            total += quarter.size * _similarity(quarter, quarter_mask.astype(np.float64))
+            total += quarter.size * _ssim(quarter, quarter_mask.astype(np.float64))
             n_pixels += quarter.size
     return total / n_pixels
 
@@ -433,7 +438,7 @@ def _object_similarity(values: Floats) -> float:
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
 
 
-def _similarity(a: Floats, b: Floats) -> float:
+def _ssim(a: Floats, b: Floats) -> float:
     """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
     SSIM is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) for means m, variances v and the covariance, and
@@ -472,7 +477,7 @@ def weighted_f(soft: Map, mask: Map, valid: Map | None = None) -> float:
     """
     from scipy import ndimage
 
-    soft, mask, valid = _checked(soft, mask, valid)
+    soft, mask, valid = _check_map_and_mask(soft, mask, valid)
     if not mask.any():
         return 0.0
     error = np.abs(soft - mask)

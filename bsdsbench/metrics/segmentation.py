@@ -98,9 +98,13 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
             pixels = np.where(instances.gt.void, 0, pixels)
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
-    tp, fp, fn = (np.bincount(classes, minlength=n) for classes in (paired, false, missed))
-    iou_sum = np.bincount(paired, pair_iou, n).astype(np.float64)
-    return Counts(confusion=confusion, tp=tp, fp=fp, fn=fn, iou_sum=iou_sum)
+    return Counts(
+        confusion=confusion,
+        tp=np.bincount(paired, minlength=n),
+        fp=np.bincount(false, minlength=n),
+        fn=np.bincount(missed, minlength=n),
+        iou_sum=np.bincount(paired, pair_iou, n).astype(np.float64),
+    )
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, Floats]:
@@ -141,7 +145,7 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, Floats]:
     }
 
 
-def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
+def _classes_with_ground(opt: LabelOptions) -> tuple[str, ...]:
     """Return the class names, or if there are none, "mask" or "instances" followed by "ground"."""
     return opt.classes or (*opt.class_names, "ground")
 
@@ -198,7 +202,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
             options name no classes, the background is the second class, "ground".
         over : number of classes in each mean, and number of all classes
         """
-        names = _named_classes(opt)
+        names = _classes_with_ground(opt)
         total = dict(sums)
         if not opt.classes:
             # In `confusion` (S, C + 1, C + 1), the last index means no class. It becomes the class
@@ -234,8 +238,8 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         return {**scores, "per_class": per_class}
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
-        """Map each class of `_named_classes` to the path of its scores."""
-        return {name: ("per_class", name) for name in _named_classes(opt)}
+        """Map each class of `_classes_with_ground` to the path of its scores."""
+        return {name: ("per_class", name) for name in _classes_with_ground(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """Describe what is compared, and over what the scores are summed and averaged."""

@@ -275,14 +275,14 @@ def class_boundaries(
     # largest are allowed too: their pixels belong to no class
     known = params.class_labels
     gaps = range(max(known)) if params.ids else ()  # 0 .. largest - 1, which include the gaps
-    if strange := present - {0, *known, *gaps}:
+    if unknown := present - {0, *known, *gaps}:
         ignored = ", ".join(map(str, params.ignored)) or "none"
         no_class = "" if 0 in known else ", 0"
         fixes = [train_id_options("semantic")] if params.ids else []
-        if not params.ids and params.first == 0 and min(strange) == len(known):  # one too many
+        if not params.ids and params.first == 0 and min(unknown) == len(known):
             fixes = [Setting("semantic.first", 1, "if 0 is the background, or one more class")]
         raise DataError(
-            f"{what}: label {min(strange)}, expected {min(known)} .. {max(known)}{no_class} or "
+            f"{what}: label {min(unknown)}, expected {min(known)} .. {max(known)}{no_class} or "
             f"{ignored} (ignored)",
             fix=tuple(fixes),
         )
@@ -532,7 +532,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         per_class: Any = super().scores(stack, weights, protocol, opt)["per_class"]
         for k, (name, scores) in enumerate(per_class.items()):
             scores["n_images"] = n_images[:, k]
-            per_class[name] = _undefine_absent(scores, is_annotated[:, k])
+            per_class[name] = _nan_where_absent(scores, is_annotated[:, k])
         values = {}
         for key in ("ods", "ois", "ap"):
             of_classes = [value_at(scores, key) for scores in per_class.values()]  # (S,) each
@@ -582,7 +582,7 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
         reject_binary_prediction(pred_maps, labels, opt.class_labels, PRED_SIDE)
 
 
-def _undefine_absent(scores: object, is_annotated: Bools) -> Any:
+def _nan_where_absent(scores: object, is_annotated: Bools) -> Any:
     """Return the scores of a class, with NaN for data sets in which the class is not annotated.
 
     scores: nested dicts of arrays (S,), such as {"ap": array, "ods": {"f": array}}. The entry
@@ -594,6 +594,6 @@ def _undefine_absent(scores: object, is_annotated: Bools) -> Any:
     if not isinstance(scores, dict):
         return scores
     return {
-        name: value if name == "n_images" else _undefine_absent(value, is_annotated)
+        name: value if name == "n_images" else _nan_where_absent(value, is_annotated)
         for name, value in scores.items()
     }

@@ -295,17 +295,17 @@ def _within_buffer(lines: MapPair, opt: CcqOptions) -> MapPair:
     """
     from bsdsbench.kernels.matching.graph import within_reach
 
-    (height, width), shape = opt.spacing, lines.gt.shape
+    (height, width), (rows, cols) = opt.spacing, lines.gt.shape
     radius = with_tolerance(opt.buffer)  # slightly larger, so that rounding errors do not decide
-    n_rows = min(int(radius / height) + 1, shape[0])  # one row (column) beyond the radius, but not
-    n_cols = min(int(radius / width) + 1, shape[1])  # more than the image needs
-    row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
-    col_distance = width * np.arange(1, n_cols + 1)  # to the right of the centre
-    is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius  # (rows, columns)
-    half_widths = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)  # of the rows of the disk
-    disk = half_widths[row_distance <= radius]  # [0, 1, 0] for radius 1 with square pixels
-    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
-    return MapPair(near_pred, near_gt)
+    # A disk around a pixel: one row (column) beyond the radius, but not more than the image has
+    most_down, most_right = min(int(radius / height) + 1, rows), min(int(radius / width) + 1, cols)
+    down = height * np.abs(np.arange(-most_down, most_down + 1))
+    right = width * np.arange(1, most_right + 1)
+    is_in_disk = np.hypot(down[:, None], right) <= radius  # right half, without the middle column
+    half_widths = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)  # of its rows
+    half_widths = half_widths[down <= radius]  # [0, 1, 0] for radius 1 with square pixels
+    near_pred = within_reach(np.ascontiguousarray(lines.pred), half_widths)
+    return MapPair(near_pred, within_reach(np.ascontiguousarray(lines.gt), half_widths))
 
 
 class CcqMetric(_ThresholdedMetric[CcqOptions]):

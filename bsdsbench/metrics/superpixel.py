@@ -330,11 +330,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, Floats]:
-        """Return the measures of N images, (N,) each.
-
-        The keys are those of the columns: "compactness" and other measures that do not depend on
-        the annotators, and "ue.mean", "ue.min" and "ue.max" over annotators, for example.
-        """
+        """Return the measures of N images, (N,) each: "compactness", "ue.mean", "ue.min" .."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

@@ -31,7 +31,7 @@ from bsdsbench.results.groups import group_rows, records_with_groups
 from bsdsbench.results.references import Reference, official_run, reference_run, references
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import SCHEMA, Provenance, is_run, read_result, save_run
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, value_at
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, unchecked_counts, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -440,7 +440,7 @@ class Evaluation(TabularResult):
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {known}")
         if metric not in self._stacks:
             counts = [record.counts[metric] for record in self.records]
-            self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
+            self._stacks[metric] = unchecked_counts(registry.get(metric).stack(counts))
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:

@@ -46,7 +46,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import Counts, Evidence, ImageRecord, Score, Sides, counts_of
+from bsdsbench.scores.counts import Counts, Evidence, ImageRecord, Score, Sides, unchecked_counts
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import show
 
@@ -543,7 +543,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
         fields["size"] = tuple(fields["size"])
         record = ImageRecord(
             **fields,
-            counts={metric: counts_of(values) for metric, values in counts[k].items()},
+            counts={metric: unchecked_counts(values) for metric, values in counts[k].items()},
             pred=first_evidence[k].pred,
             gt=first_evidence[k].gt,
             groups=groups[k],

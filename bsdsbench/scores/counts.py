@@ -36,7 +36,7 @@ MATCHED_GT, TOTAL_GT, MATCHED_PRED, TOTAL_PRED = range(4)
 _N = TypeVar("_N")
 
 
-class _Named(ReadOnlyDict[_N]):
+class _AttributeDict(ReadOnlyDict[_N]):
     """A read-only mapping whose values are also attributes."""
 
     def __getattr__(self, name: str) -> _N:
@@ -52,7 +52,7 @@ class _Named(ReadOnlyDict[_N]):
         return [*super().__dir__(), *self]
 
 
-class Counts(_Named[NDArray[Any]]):
+class Counts(_AttributeDict[NDArray[Any]]):
     """The counts of a metric in one image: read-only arrays by name, each also an attribute.
 
     Integers and bools are stored as int64, other numbers as float64.
@@ -91,7 +91,7 @@ class Counts(_Named[NDArray[Any]]):
         super().__init__(counts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return counts_of, (dict(self),)
+        return unchecked_counts, (dict(self),)
 
     def __repr__(self) -> str:
         """Return one line with the arrays and their shapes."""
@@ -141,10 +141,7 @@ class MatchCounts(Counts):
     total_pred: Ints
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays, and check `matches` (..., T, 4) for T thresholds.
-
-        The columns are the matched and all annotated pixels, the matched and all predicted pixels.
-        """
+        """Store the arrays, and check `matches` (..., T, 4) for T thresholds."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]
@@ -183,7 +180,7 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     return MatchCounts(**arrays) if _are_match_counts(arrays) else Counts(**arrays)
 
 
-def counts_of(arrays: Mapping[str, Any]) -> Counts:
+def unchecked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Build `Counts`, or `MatchCounts` if matches are among them, without checking the arrays.
 
     It is for int64 or float64 arrays that are valid anyway: stored `Counts`, or those that kernels
@@ -202,7 +199,6 @@ def stack_counts(
 ) -> dict[str, NDArray[Any]]:
     """Stack the counts of one or more images. Returns one array per name, images along axis 0.
 
-    images: for each image, a dict of count arrays by name.
     shared: names of arrays that are the same for all images, such as "thresholds". They are
         returned once, without the axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
@@ -281,10 +277,9 @@ class Evidence:
     def __or__(self, other: Evidence) -> Evidence:
         """Combine the statistics of two sets of maps to those of all these maps.
 
-        The properties (`values`, a set of flags) are united, and the numbers of maps added. Two
-        `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple is
-        kept, so that the order of the operands does not matter. `strongest`, the maximum of faint
-        maps, is that of both. Of two files, the one that comes first in sort order is named.
+        Two `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple
+        is kept, so that the order of the operands does not matter. Of two files, the one that comes
+        first in sort order is named.
         """
         return Evidence(
             values=self.values | other.values,
@@ -303,8 +298,7 @@ class Evidence:
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
         """Rebuild stored evidence: the inverse of `row`.
 
-        row: the numbers that `row` returned: values, strongest, maps, and the levels, padded with
-            NaN, which is dropped.
+        row: values, strongest, maps, and the levels, padded with NaN.
         file: the name of the file, which `row` does not include.
 
         Raises ValueError or TypeError if `row` has fewer than three numbers or invalid ones.
@@ -390,12 +384,13 @@ class ImageRecord:
         """Return True if two records have equal id, size, fingerprint and counts, bit for bit."""
         if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
             return False
-        compared = attrgetter("image_id", "size", "fingerprint")
-        has_equal_counts = (c.equals(other.counts[name]) for name, c in self.counts.items())
-        return compared(self) == compared(other) and all(has_equal_counts)
+        properties = attrgetter("image_id", "size", "fingerprint")
+        if properties(self) != properties(other):
+            return False
+        return all(counts.equals(other.counts[name]) for name, counts in self.counts.items())
 
 
-class Score(TabularResult, _Named[Any]):
+class Score(TabularResult, _AttributeDict[Any]):
     """A read-only mapping of scores, which are also attributes. Nested groups are scores too.
 
     Undefined scores are NaN; `to_mapping()` converts them to None and omits curves.

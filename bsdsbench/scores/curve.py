@@ -115,8 +115,7 @@ class PRCurve(TabularCurve):
         """Return the curve with a point for threshold 0 prepended, where every pixel is predicted.
 
         The AP rules "edter" and "step" use it. Its recall is 1. `precision` is its precision: a
-        number, or an array (S,) for a stack of S curves. `blank` marks thresholds where nothing is
-        predicted, so it is False there. A curve that already has the point is returned unchanged.
+        number, or an array (S,) for a stack of S curves. A curve that has the point is not changed.
         """
         if self.whole_image:
             return self
@@ -141,19 +140,19 @@ class PRCurve(TabularCurve):
     def at(self, threshold: float) -> OperatingPoint:
         """Return the point at a threshold, by linear interpolation of precision and recall.
 
-        F is computed from the interpolated precision and recall. Raises DataError if the threshold
-        is outside the range of the curve.
+        F is that of these two. Raises DataError if the threshold is outside the curve's range.
         """
-        t = self.thresholds
-        if not t[0] <= threshold <= t[-1]:
-            raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
-        below = int(np.searchsorted(t, threshold, "right")) - 1
-        above = min(below + 1, t.size - 1)
-        weight = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        p, r = self.precision, self.recall
-        precision = p[..., below] * (1 - weight) + p[..., above] * weight
-        recall = r[..., below] * (1 - weight) + r[..., above] * weight
-        return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
+        grid = self.thresholds
+        if not grid[0] <= threshold <= grid[-1]:
+            raise DataError(f"threshold {threshold}: expected one from {grid[0]:g} to {grid[-1]:g}")
+        below = int(np.searchsorted(grid, threshold, "right")) - 1
+        weight = 0.0  # of the next threshold, `above`; the last one has none
+        above = min(below + 1, grid.size - 1)
+        if above > below:
+            weight = (threshold - grid[below]) / (grid[above] - grid[below])
+        values = np.stack([self.recall, self.precision])  # (2, T), or (2, S, T) for S curves
+        recall, precision = values[..., below] * (1 - weight) + values[..., above] * weight
+        return _operating_point(np.full(np.shape(recall), float(threshold)), recall, precision)
 
     def points(self) -> dict[str, Floats]:
         """Return thresholds, precision, recall and F as a dict of arrays."""
@@ -195,41 +194,43 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     rule: a key of ODS_RULES. "maximum" considers the thresholds alone, "interpolated" 100 points of
         each segment between adjacent thresholds, like maxF in collect_eval_bdry.m.
     """
-    t = curve.thresholds
+    thresholds = curve.thresholds
     f, precision = np.atleast_2d(curve.f), np.atleast_2d(curve.precision)  # (S, T) each
     recall, curves = np.atleast_2d(curve.recall), np.arange(len(f))
     # The best point lies between the thresholds `start` and `end`, at the fraction `weight`
     start, weight = f.argmax(axis=1), np.zeros(len(f))
-    if rule != "maximum" and t.size > 1:
+    if rule != "maximum" and thresholds.size > 1:
         # A segment is the part of a curve between two adjacent thresholds. Precision and recall are
-        # interpolated linearly on it, and F is computed from them. At both ends, (S, T - 1)
-        p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
+        # interpolated linearly on it, and F is computed from them. Both at its ends, (S, T - 1)
+        start_p, end_p = precision[:, :-1], precision[:, 1:]
+        start_r, end_r = recall[:, :-1], recall[:, 1:]
         # Segments that cannot hold the first maximum are skipped for speed. F on a segment is at
         # most that of the larger precision and recall of its ends (1e-9 is far above rounding)
-        bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
+        bound = harmonic_mean(np.maximum(start_p, end_p), np.maximum(start_r, end_r))
         may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
-        # A segment with equal ends is a point; if the one before is so too, it is the same point,
-        # and the earlier wins: so nearly all of a binary map. A curve of F 0 keeps its first one
-        is_point = (p0 == p1) & (r0 == r1)
-        may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
+        # Of successive segments with equal ends, all the same point, the first wins; a binary map
+        # has hardly any others. Of a curve of F 0, the first segment wins
+        is_point = (start_p == end_p) & (start_r == end_r)
+        is_repeated = is_point[:, 1:] & is_point[:, :-1]
+        may_win[:, 1:] &= (bound[:, 1:] > 0) & ~is_repeated
         of_curve, segment = np.nonzero(may_win)  # the candidates, (C,), by curve, then by segment
         top_f, top_step = np.empty(segment.size), np.empty(segment.size, np.intp)
         for first in range(0, segment.size, _SEGMENTS):  # so many at a time as fit in the cache
             chunk = slice(first, first + _SEGMENTS)
             place = of_curve[chunk, None], segment[chunk, None]
             # _STEPS are the fractions 0 (lower threshold), 1/99 .. 1 (upper one): (segments, 100)
-            step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)
-            step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
+            step_precision = end_p[place] * _STEPS + start_p[place] * (1 - _STEPS)
+            step_recall = end_r[place] * _STEPS + start_r[place] * (1 - _STEPS)
             step_f = harmonic_mean(step_precision, step_recall)
             top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
         # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment
         order = np.lexsort((-top_f, of_curve))
         winners = order[np.unique(of_curve, return_index=True)[1]]  # (S,), the first of each curve
         start, weight = segment[winners], _STEPS[top_step[winners]]
-    end = np.minimum(start + 1, t.size - 1)
+    end = np.minimum(start + 1, thresholds.size - 1)
     # (3, S) each: threshold, recall and precision at `start` and at `end`
-    before = np.stack([t[start], recall[curves, start], precision[curves, start]])
-    after = np.stack([t[end], recall[curves, end], precision[curves, end]])
+    before = np.stack([thresholds[start], recall[curves, start], precision[curves, start]])
+    after = np.stack([thresholds[end], recall[curves, end], precision[curves, end]])
     point = after * weight + before * (1 - weight)
     return _operating_point(*point.reshape(3, *curve.recall.shape[:-1]))
 
@@ -270,8 +271,6 @@ def area(curve: PRCurve, rule: str = "bsds") -> Floats:
     - "sbd" and "step" sort points of equal recall by descending threshold
     - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
     - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
-
-    Each rule does what a published program does: that of BSDS, EDTER, SEISM or SBD, by its name.
 
     The area is NaN if the curve lacks what a rule needs: for "edter" a point at threshold 0, where
     every pixel is predicted (`whole_image`), for "seism" the thresholds at which nothing is
@@ -326,7 +325,6 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     precision 1. Curves whose AP is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
-    rule: the AP rule of the curves.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -360,33 +358,34 @@ def recall_at_half(curve: PRCurve) -> dict[str, Floats]:
         interpolated linearly at precision 0.5. If the lowest precision is above 0.5, recall at the
         lowest precision is used. If precision never reaches 0.5, it is 0 (in the toolbox NaN).
     """
-    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
+    precision, recall = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
 
     # Interpolate between the first threshold with a precision of at least 0.5, and the one before.
     # If there is none, both are threshold 0, and its precision below 0.5 makes the value undefined
-    crossing = (p >= 0.5).argmax(axis=1)
-    before = np.maximum(crossing - 1, 0)
-    r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
-    r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
+    crossing = (precision >= 0.5).argmax(axis=1)
+    before, half = np.maximum(crossing - 1, 0), np.full(len(precision), 0.5)
+    r50 = _recall_between(precision, recall, before, crossing, half, undefined=np.nan)
+    r50[(crossing == 0) & (precision[:, 0] > 0.5)] = np.nan
 
     # Interpolate between the points with the next lower and the next higher precision. Of equal
     # ones, take the first, as `unique` in the toolbox does
-    level = np.maximum(0.5, p.min(axis=1))
-    next_lower = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
-    next_higher = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
+    level = np.maximum(0.5, precision.min(axis=1))
+    is_lower = precision < level[:, None]
+    next_lower = np.where(is_lower, precision, -np.inf).argmax(axis=1)
+    next_higher = np.where(is_lower, np.inf, precision).argmin(axis=1)
     # If no precision is lower, the level is the lowest precision, and the recall that of the higher
     # point. If none is higher, `next_higher` is 0, a point below the level: the value is undefined
-    edges_r50 = _recall_between(p, r, next_lower, next_higher, level, undefined=0.0)
+    edges_r50 = _recall_between(precision, recall, next_lower, next_higher, level, undefined=0.0)
     return {"r50": r50.reshape(shape), "edges_r50": edges_r50.reshape(shape)}
 
 
 def _recall_between(
-    p: Floats, r: Floats, low: Ints, high: Ints, level: Floats, undefined: float
+    precision: Floats, recall: Floats, low: Ints, high: Ints, level: Floats, undefined: float
 ) -> Floats:
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
-    p, r: (S, T), precision and recall of each curve at T thresholds.
+    precision, recall: (S, T), those of each curve at T thresholds.
     low, high: (S,), indices of the two thresholds.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
@@ -395,15 +394,15 @@ def _recall_between(
     at `high`, the recall there is returned, and `low` is not used. If `low` and `high` are the same
     threshold, as there is none before it, its recall is returned.
     """
-    curves = np.arange(len(p))
-    p_low, p_high = p[curves, low], p[curves, high]
-    r_low, r_high = r[curves, low], r[curves, high]
+    curves = np.arange(len(precision))
+    p_low, p_high = precision[curves, low], precision[curves, high]
+    r_low, r_high = recall[curves, low], recall[curves, high]
     # Recall by precision. The slope is not defined, and set to 0, if precision does not rise
     rises = p_high > p_low
-    slope = np.divide(r_high - r_low, p_high - p_low, out=np.zeros(len(p)), where=rises)
+    slope = np.divide(r_high - r_low, p_high - p_low, out=np.zeros(curves.size), where=rises)
     interpolated = r_low + slope * (level - p_low)
-    recall = np.where(p_high == level, r_high, interpolated)  # `r_high` without rounding
-    return np.where(p_high >= level, recall, undefined)
+    exact = np.where(p_high == level, r_high, interpolated)  # `r_high` without rounding
+    return np.where(p_high >= level, exact, undefined)
 
 
 def curve_scores(
@@ -431,17 +430,17 @@ def curve_scores(
     and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
-    best_step = np.empty(len(matches), np.int64)  # index of the threshold of each image's largest F
+    best_index = np.empty(len(matches), np.int64)  # of the threshold of each image's largest F
     for k in range(0, len(matches), BLOCK):  # blocks of images save memory
         block = slice(k, k + BLOCK)
         f = PRCurve.of_counts(thresholds, matches[block]).f  # (images, T), 0 where it is 0/0
-        best_step[block] = f.argmax(axis=1)
+        best_index[block] = f.argmax(axis=1)
     # An image without ground truth is only counted if the protocol says so. Its F is 0 at all
     # thresholds, so the best one is that with the fewest (false) predicted pixels
     if protocol.empty_gt == "count":
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
-        best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
-    sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)
+        best_index = np.where(matches[..., TOTAL_GT].any(axis=1), best_index, fewest)
+    sums = weighted_sum(weights, matches[np.arange(len(matches)), best_index])  # (S, 4)
     recall = divide(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = divide(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     f = harmonic_mean(precision, recall)

@@ -60,10 +60,10 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         curve = PRCurve.of_counts(thresholds, counts["matches"], protocol.operator)
         ods = best(curve, protocol.ods_rule)  # the point with the highest F in each sample, (S,)
         rises.append(_ods_rises(counts, thresholds, np.asarray(ods.f), protocol))
-        distance = np.abs(thresholds - np.asarray(ods.threshold)[:, None])  # (S, T)
-        nearest = np.arange(len(distance)), distance.argmin(axis=1)  # a threshold of each sample
+        ods_threshold = np.asarray(ods.threshold)[:, None]  # (S, 1)
+        nearest = np.abs(thresholds - ods_threshold).argmin(axis=1)  # index of a threshold, (S,)
         for name, at_thresholds in counts.items():
-            totals[name] = totals.get(name, np.zeros(())) + at_thresholds[nearest]
+            totals[name] = totals.get(name, 0) + at_thresholds[np.arange(len(nearest)), nearest]
     # Divide the pixels of each class, (S, 3), by those of which they are a share
     missed, false, matches = totals["missed"], totals["false"], totals["matches"]
     annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]  # (S, 1) each

@@ -103,7 +103,7 @@ def test_metrics_add_up_with_a_comma_or_an_option_each(tiny):
 
 @pytest.mark.process
 def test_help_lists_metrics_of_other_packages_and_imports_nothing_heavy(monkeypatch):
-    monkeypatch.setattr(registry, "_others", lambda: {"davis-f": None})
+    monkeypatch.setattr(registry, "_entry_points", lambda: {"davis-f": None})
     text = " ".join(call("evaluate", "--help").split())
     assert f"{', '.join(registry.BUILT_IN)}, davis-f; default: boundary" in text
     program = (

@@ -24,9 +24,9 @@ def others(monkeypatch):
     monkeypatch.setattr(
         importlib.metadata, "entry_points", lambda group: found * (group == "bsdsbench.metrics")
     )
-    registry._others.cache_clear()
+    registry._entry_points.cache_clear()
     yield
-    registry._others.cache_clear()
+    registry._entry_points.cache_clear()
 
 
 def test_a_package_adds_metrics_of_its_own_names(others):
@@ -62,9 +62,9 @@ class Twos(Metric):
 def twos(monkeypatch):
     made = SimpleNamespace(name="twos", value="tests:Twos", load=lambda: Twos)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [made])
-    registry._others.cache_clear()
+    registry._entry_points.cache_clear()
     yield
-    registry._others.cache_clear()
+    registry._entry_points.cache_clear()
 
 
 def images(first=0, last=2):

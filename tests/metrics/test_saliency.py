@@ -40,7 +40,7 @@ def ours(pred, gt, stretch):
     positives, pixels = counts.positives, counts.pixels
     one = {name: np.atleast_1d(value)[None] for name, value in counts.items()}
     one |= {name: one[name][0] for name in ("half_tp", "half_fp", "positives", "pixels")}
-    measured = measures._measures(one, 0.3)
+    measured = measures._measures_at_thresholds(one, 0.3)
     curves = {name: measured[name][0, :256] for name in ("f", "iou", "dice", "ber")}
     half = measured["f"][0, -1]
     curves["e"] = measures.e_measure(counts.tp[:256], counts.fp[:256], positives, pixels)

@@ -62,7 +62,7 @@ def data(tmp_path_factory):
 
 def forget():
     """What was found of other packages, and what was loaded."""
-    registry._others.cache_clear()
+    registry._entry_points.cache_clear()
     registry.get.cache_clear()
     registry.metric_hash.cache_clear()
     sys.modules.pop("davis_boundary", None)

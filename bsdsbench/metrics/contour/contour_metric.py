@@ -199,20 +199,20 @@ def _columns() -> Iterator[Column]:
 
 def _sized_column(key: str) -> Column:
     """Return the column of a measure at a size, such as "f@0_008", F at 0.008 of the diagonal."""
-    name, _, size = key.replace("_", ".").partition("@")
-    measure, _, unit = name.partition("-")
-    length = f"{size} px" if float(size) >= 1 else f"{100 * float(size):g}%"
-    if measure == "nsd":
-        return Column(key, f"NSD {unit} {size}", quantity=f"nsd@{size}")
+    measure, _, size = key.replace("_", ".").partition("@")
     if measure == "trimap":
         return Column(key, f"trimap IoU {size} px")
+    if measure.startswith("nsd-"):  # "nsd-area", "nsd-counts" or "nsd-mean"
+        unit = measure.removeprefix("nsd-")
+        return Column(key, f"NSD {unit} {size}", quantity=f"nsd@{size}")
+    length = f"{size} px" if float(size) >= 1 else f"{100 * float(size):g}%"
     if measure == "f":
         return Column(key, f"F {length}", quantity="f@")
-    key_of_both = key.replace("-min", "")  # "biou-min" is the smaller one of IoU and Boundary IoU
-    if unit:
-        heading = f"min of IoU, BIoU {length}"
-        return Column(key, heading, f"min {length}", shown="own", quantity=key_of_both)
-    return Column(key, f"Boundary IoU {length}", f"BIoU {length}", quantity=key_of_both)
+    if measure == "biou":
+        return Column(key, f"Boundary IoU {length}", f"BIoU {length}", quantity=key)
+    # The last one is "biou-min", the smaller of IoU and Boundary IoU
+    heading, quantity = f"min of IoU, BIoU {length}", key.replace("biou-min", "biou")
+    return Column(key, heading, f"min {length}", shown="own", quantity=quantity)
 
 
 def _distance_column(key: str) -> Column:
@@ -307,11 +307,11 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, Ints
         # neighbour. Distances are in pixels, not in the user's spacing
         outlines = compared.outlines("side", PIXELS)  # of pred, of gt
         for side, points in enumerate(outlines):
-            outline[:, side] = points.n  # of each label
+            outline[:, side] = points.n_points  # of each label
             for k, bound in enumerate(bounds):
                 # Slightly larger, because rounding may raise a distance that equals the radius
                 radius = with_tolerance(davis_radius(compared.pair.shape, bound))
-                near[:, k, side] = points.counts(points.distance <= radius)  # of each label
+                near[:, k, side] = points.count_by_label(points.distance <= radius)  # of each label
     return {"shells": shells, "near": near, "outline": outline}
 
 
@@ -377,10 +377,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Raise DataError if means are over sequences, and the images do not form sequences.
-
-        ids: the image ids. stack: the counts of the images. There are never warnings to return.
-        """
+        """Raise DataError if means are over sequences, and the images do not form sequences."""
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []

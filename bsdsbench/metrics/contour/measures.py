@@ -54,8 +54,10 @@ def _f_within(outlines: BothOutlines, radius: float) -> Floats:
     recall the share of the points of gt's outline within `radius` of pred's.
     """
     limit = with_tolerance(radius)  # slightly larger, so that rounding errors do not decide
-    shares = [ratio(o.counts(o.distance <= limit), o.n) for o in outlines]  # of pred, of gt
-    return f_measure(precision=shares[0], recall=shares[1])
+    pred, gt = outlines
+    precision = ratio(pred.count_by_label(pred.distance <= limit), pred.n_points)
+    recall = ratio(gt.count_by_label(gt.distance <= limit), gt.n_points)
+    return f_measure(precision, recall)
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> Floats:
@@ -66,8 +68,8 @@ def _fom(outlines: BothOutlines, alpha: float) -> Floats:
     the value of a label without an outline in pred or in gt.
     """
     pred, gt = outlines
-    merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
-    return ratio(merit, np.maximum(pred.n, gt.n))
+    merit = pred.sum_by_label(1.0 / (1.0 + alpha * pred.distance * pred.distance))
+    return ratio(merit, np.maximum(pred.n_points, gt.n_points))
 
 
 def _hausdorff(
@@ -83,21 +85,21 @@ def _hausdorff(
     """
     share = check_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
-    percentiles = np.full(pred.n.size, np.nan)
-    for label in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
+    percentiles = np.full(pred.n_points.size, np.nan)
+    for label in np.flatnonzero((pred.n_points > 0) & (gt.n_points > 0)).tolist():
         # The points of the label in the arrays of both outlines
         in_pred = slice(pred.start[label], pred.start[label + 1])
         in_gt = slice(gt.start[label], gt.start[label + 1])
-        distance = pred.distance[in_pred], gt.distance[in_gt]
+        pred_distance, gt_distance = pred.distance[in_pred], gt.distance[in_gt]
         if definition == "pooled":
-            percentiles[label] = quantile(np.concatenate(distance), share)
+            both = np.concatenate([pred_distance, gt_distance])
+            percentiles[label] = quantile(both, share)
         elif definition == "directed":
-            percentiles[label] = max(quantile(values, share) for values in distance)
+            percentiles[label] = max(quantile(pred_distance, share), quantile(gt_distance, share))
         else:
-            percentiles[label] = max(
-                _length_quantile(pred.distance[in_pred], pred.length[in_pred], share),
-                _length_quantile(gt.distance[in_gt], gt.length[in_gt], share),
-            )
+            pred_percentile = _length_quantile(pred_distance, pred.length[in_pred], share)
+            gt_percentile = _length_quantile(gt_distance, gt.length[in_gt], share)
+            percentiles[label] = max(pred_percentile, gt_percentile)
     return percentiles
 
 
@@ -121,10 +123,11 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     two outlines' mean distances ("directed"). The caller replaces the value of a label without an
     outline in pred or in gt.
     """
-    sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
+    pred, gt = outlines
+    pred_sum, gt_sum = pred.sum_by_label(pred.distance), gt.sum_by_label(gt.distance)
     if definition == "directed":
-        return (ratio(sums[0], n[0]) + ratio(sums[1], n[1])) / 2
-    return ratio(sums[0] + sums[1], n[0] + n[1])
+        return (ratio(pred_sum, pred.n_points) + ratio(gt_sum, gt.n_points)) / 2
+    return ratio(pred_sum + gt_sum, pred.n_points + gt.n_points)
 
 
 def _nsd(
@@ -141,14 +144,15 @@ def _nsd(
     for outline in outlines:
         is_near = outline.distance <= with_tolerance(tolerance)
         if unit == "area":
-            near.append(outline.sums(is_near * outline.length))
-            total.append(outline.sums(outline.length))
+            near.append(outline.sum_by_label(is_near * outline.length))
+            total.append(outline.sum_by_label(outline.length))
         else:
-            near.append(outline.counts(is_near))
-            total.append(outline.n)
+            near.append(outline.count_by_label(is_near))
+            total.append(outline.n_points)
+    (near_pred, near_gt), (all_pred, all_gt) = near, total
     if unit == "mean":
-        return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
-    return ratio(near[0] + near[1], total[0] + total[1])
+        return (ratio(near_pred, all_pred) + ratio(near_gt, all_gt)) / 2
+    return ratio(near_pred + near_gt, all_pred + all_gt)
 
 
 def cldice(skeletons: Map) -> Floats:
@@ -221,7 +225,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> Floa
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
     if isinstance(inputs, tuple):  # two outlines
-        lacks_pred, lacks_gt = (outline.n == 0 for outline in inputs)
+        lacks_pred, lacks_gt = (outline.n_points == 0 for outline in inputs)
     else:  # areas (n, 3): in both maps, in pred, in gt; or of skeletons (n, 2, 2): inside, all
         in_pred_and_gt = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]
         lacks_pred, lacks_gt = (in_pred_and_gt == 0).T

@@ -34,15 +34,15 @@ class OutlinePoints(NamedTuple):
     length: Floats  # (points,), contour length at each point; 0 for the outline "rim"
 
     @property
-    def n(self) -> Ints:
+    def n_points(self) -> Ints:
         """The number of points of each label, int64 (n,)."""
         return np.diff(self.start)
 
-    def sums(self, values: Map) -> Floats:
+    def sum_by_label(self, values: Map) -> Floats:
         """Sum `values` (points,) over the points of each label, float64 (n,)."""
         return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
 
-    def counts(self, marks: Bools) -> Ints:
+    def count_by_label(self, marks: Bools) -> Ints:
         """Count the marked points of each label, int64 (n,), by a mark for each point (points,)."""
         return np.diff(np.searchsorted(np.flatnonzero(marks), self.start))
 
@@ -70,7 +70,8 @@ class Compared:
         """The number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)."""
         if self.pair.n == 1:  # for masks this takes a tenth of the time
             in_pred, in_gt = self.pair.pred >= 0, self.pair.gt >= 0
-            return np.array([[np.count_nonzero(m) for m in (in_pred & in_gt, in_pred, in_gt)]])
+            n_both = np.count_nonzero(in_pred & in_gt)
+            return np.array([[n_both, np.count_nonzero(in_pred), np.count_nonzero(in_gt)]])
         return self._sum_areas(self._overlaps.pixels)
 
     @cached_property
@@ -96,12 +97,16 @@ class Compared:
 
         The inner boundary consists of the pixels that repeated erosion with a 3 x 3 square removes.
         `size` is the number of erosions (rounded down) or, if below 1, a fraction of the image
-        diagonal, rounded (halves to even) to at least one pixel.
+        diagonal, rounded (halves to even) to at least one. It must be above 0 and finite.
 
         Returns int64 (n, 3): for each label, the number of these pixels in both maps (at the same
         place), in pred, and in gt.
         """
-        width = _shell_width(self.pair.shape, size)
+        if not 0 < size < math.inf:
+            has = f"boundary width {size}"
+            raise DataError(f"{has}: expected a fraction of the diagonal, or pixels")
+        diagonal = math.hypot(*self.pair.shape)
+        width = int(size) if size >= 1 else max(1, round(size * diagonal))
         if width not in self._shells:
             pred, gt, n = self.pair.pred, self.pair.gt, self.pair.n
             if n == 1:  # for masks (labels 0 and -1) this takes a fifth of the time
@@ -204,21 +209,11 @@ def pixel_distances(a: Map, b: Map) -> Floats:
 
     Returns float64 (pixels of a,), in raster order and in pixels; inf if `b` is empty.
     """
-    # The pixels of each mask are passed as the outline of a single label
-    places = [np.array(np.nonzero(mask), np.int32) for mask in (a, b)]  # (rows, columns) of pixels
-    points = [distances.Outlines(np.array([0, len(rows)]), rows, cols) for rows, cols in places]
-    return np.sqrt(distances.nearest(points[0], points[1], *PIXELS))
-
-
-def _shell_width(shape: tuple[int, ...], size: float) -> int:
-    """Return the width in pixels of the inner boundary of Boundary IoU.
-
-    A `size` below 1 is a fraction of the image diagonal; the width is rounded (halves to even) to
-    at least one pixel. A larger `size` is rounded down. Raises DataError unless 0 < size < inf.
-    """
-    if not 0 < size < math.inf:
-        raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
-    return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
+    outlines = []
+    for mask in (a, b):  # the kernel takes the pixels of each as the outline of a single label
+        rows, cols = np.array(np.nonzero(mask), np.int32)
+        outlines.append(distances.Outlines(np.array([0, len(rows)]), rows, cols))
+    return np.sqrt(distances.nearest(outlines[0], outlines[1], *PIXELS))
 
 
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> Ints:

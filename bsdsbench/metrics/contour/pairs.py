@@ -120,12 +120,12 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     remarks: dict[float, str] = {0: ""} if classes.start > 0 else {}
     remarks |= dict.fromkeys(ignored, " (ignored)")
     if what == PRED_SIDE and labels.max() < 0:  # an empty prediction, unless it has -2 or less
-        is_none = labels == -1
+        has_no_class = labels == -1
     else:
-        is_none = np.isin(labels, list(remarks))
+        has_no_class = np.isin(labels, list(remarks))
         if labels.dtype == np.int64:  # VOID fits no smaller type
-            is_none |= labels == VOID
-    is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
+            has_no_class |= labels == VOID
+    is_wrong = ~has_no_class & ((labels < classes.start) | (labels >= classes.stop))
     if is_wrong.any():
         wrong, fix = labels[is_wrong][0], ""
         if what == GT_SIDE and wrong < 0:  # -1 for void, which is no value of the option `ignore`
@@ -138,7 +138,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
             fix=fix or (),
         )
     numbers: Labels = np.ascontiguousarray(labels, np.int32) - np.int32(classes.start)
-    numbers[is_none] = -1
+    numbers[has_no_class] = -1
     return numbers
 
 
@@ -380,10 +380,10 @@ def _number_regions(values: Ints, opt: MapContents, what: str) -> Regions:
                 "have instances; instances of a class 0: things=[])"
             )
         void = (values == VOID) | np.isin(classes, opt.ignored)
-        is_none = void | ((classes == 0) & (opt.first > 0))
+        has_no_region = void | ((classes == 0) & (opt.first > 0))
         if what == PRED_SIDE and values.max() < 0:  # an empty prediction, unless it has -2 or less
-            is_none = values == -1
-        is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
+            has_no_region = values == -1
+        is_wrong = ~has_no_region & ((classes < opt.first) | (classes > last))
         if is_wrong.any():
             has = f"class {classes[is_wrong][0]}"
             if not opt.things:  # otherwise the value may be a multiplied label, which is in no file
@@ -397,11 +397,11 @@ def _number_regions(values: Ints, opt: MapContents, what: str) -> Regions:
                 f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
                 "instances (16-bit numbers read as signed?)"
             )
-        is_none = void | (values <= 0)
+        has_no_region = void | (values <= 0)
     # Number the distinct values. Those of regions are not negative, so -1 comes first if it occurs:
     # it is dropped from `ids`, and its number 0 becomes -1
-    ids, region = np.unique(np.where(is_none, -1, values), return_inverse=True)
-    if is_none.any():
+    ids, region = np.unique(np.where(has_no_region, -1, values), return_inverse=True)
+    if has_no_region.any():
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
 
@@ -415,11 +415,13 @@ class RegionPairs(NamedTuple):
     iou: Floats  # (pairs,)
 
 
-def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_IOU) -> RegionPairs:
+def match_regions(
+    instances: Instances, rule: str = "iou", least_iou: float = MATCH_IOU
+) -> RegionPairs:
     """Pair the regions (instances) of two instance maps by one of these rules:
 
     - "any": all regions that overlap
-    - "iou": regions of the same class with an IoU above `least`. If `least` is at least 0.5, each
+    - "iou": regions of the same class with an IoU above `least_iou`. If that is at least 0.5, each
       region is in at most one pair.
     - "one-to-one": as many of the pairs of "iou" as possible, with each region in at most one
     - "id": regions with the same number, even if they do not overlap
@@ -449,7 +451,7 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     iou = ratio(shared, n_gt[gt_at] + n_pred[pred_at] - shared)
     pairs = np.lexsort((pred_at, gt_at))  # indices of paired candidates, by gt_at, then pred_at
     if rule in ("iou", "one-to-one"):
-        is_pair = (iou > least) & (gt.class_of[gt_at] == pred.class_of[pred_at])
+        is_pair = (iou > least_iou) & (gt.class_of[gt_at] == pred.class_of[pred_at])
         pairs = pairs[is_pair[pairs]]
     if rule == "one-to-one":
         from scipy.sparse import csgraph, csr_array

@@ -179,11 +179,11 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
         # The positions at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both
         # quarters beside it. They are rounded, halves up, as numbers from 1, because DAVIS' code
         # does so: of 4 frames, 1.75 becomes number 2, which is position 1
-        limits = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1
-        # Whether each frame is in the first quarter, and in the last
-        is_first, is_last = position <= limits[1], position >= limits[3]
-        first_mean = weighted_mean(times, np.where(is_first[:, None, None], values, np.nan))
-        last_mean = weighted_mean(times, np.where(is_last[:, None, None], values, np.nan))
+        quarter_limits = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1
+        in_first_quarter = (position <= quarter_limits[1])[:, None, None]
+        in_last_quarter = (position >= quarter_limits[3])[:, None, None]
+        first_mean = weighted_mean(times, np.where(in_first_quarter, values, np.nan))
+        last_mean = weighted_mean(times, np.where(in_last_quarter, values, np.nan))
         decay = first_mean - last_mean
         statistics.append(np.stack([weighted_mean(times, values), recall, decay]))
     of_objects = np.concatenate(statistics, axis=2)  # of all sequences

@@ -219,8 +219,8 @@ def _tables_of_levels(levels: Int32s, gts: Annotators, n_levels: int) -> Iterato
         with its right neighbour (levels[0]) and with its lower neighbour (levels[1]).
     """
     labels, n_regions = ucm.finest_regions(levels)  # at the first threshold
-    # At threshold t, the finest regions a[i] and b[i] merge for i in start[t] .. start[t + 1] - 1
-    a, b, start = ucm.later_joins(levels, labels, n_levels)
+    # At threshold t, one[i] and other[i], finest regions, merge for start[t] <= i < start[t + 1]
+    one, other, start = ucm.later_joins(levels, labels, n_levels)
     # A row is a set of finest regions, and is represented by one of them, the root of the set
     roots = np.arange(n_regions, dtype=np.int32)
     parent = roots.copy()  # disjoint-set forest, in which `ucm.join` unites sets in place
@@ -228,7 +228,7 @@ def _tables_of_levels(levels: Int32s, gts: Annotators, n_levels: int) -> Iterato
     yield table
     for level in range(1, n_levels):
         merging = slice(start[level], start[level + 1])
-        new_row, new_roots = ucm.join(parent, roots, a[merging], b[merging])
+        new_row, new_roots = ucm.join(parent, roots, one[merging], other[merging])
         if new_roots.size < roots.size:  # fewer regions: add each row to the row new_row[row]
             table = table.merge_rows(new_row, new_roots.size)
         roots = new_roots
@@ -281,7 +281,8 @@ def _measure_official(table: OverlapTable) -> dict[str, float | Floats]:
     # Ordered pairs of pixels that are in one region of one map, and in two regions of the other
     disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares
     # Conditional entropies in bits, H(seg | gt) and H(gt | seg)
-    split, merge = ((areas.bits - overlaps.bits) / n_pixels for areas in (gt_areas, pred_areas))
+    split = (gt_areas.bits - overlaps.bits) / n_pixels
+    merge = (pred_areas.bits - overlaps.bits) / n_pixels
     measures: dict[str, float | Floats] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
         "covered_pred": float(overlaps.covered_pred),  # in this direction, a kernel has summed it
@@ -388,12 +389,12 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     zero_col = table.gts.zero_cols[annotator]  # of the annotated region with label 0; -1: none
     splits_zero = rule == "cremi" and table.zero_row >= 0
     # Ordered pairs of pixels in one region, also with itself: n^2 in a region of n pixels
-    both: float  # in one region of both maps
-    pred: float
+    both_pairs: float  # in one region of both maps
+    pred_pairs: float
     if rule == "region" or (zero_col < 0 and not splits_zero):  # label 0 needs no treatment
-        both = int(table.overlap_sums.squares[annotator])
-        pred = int(table.area_sums.squares)
-        gt = int(table.gts.area_sums.squares[annotator])
+        both_pairs = int(table.overlap_sums.squares[annotator])
+        pred_pairs = int(table.area_sums.squares)
+        gt_pairs = int(table.gts.area_sums.squares[annotator])
         n_pixels = table.n_pixels
     else:
         # An overlap has a row (region of the segmentation), a column (region of an annotator) and a
@@ -410,10 +411,10 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
         unsplit = counts[~is_split]
         pred_area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
         gt_area = np.bincount(cols - first, counts).astype(np.int64)
-        both = int(unsplit @ unsplit) + split_pairs
-        pred = int(pred_area @ pred_area) + split_pairs
-        gt = int(gt_area @ gt_area)
+        both_pairs = int(unsplit @ unsplit) + split_pairs
+        pred_pairs = int(pred_area @ pred_area) + split_pairs
+        gt_pairs = int(gt_area @ gt_area)
         n_pixels = int(counts.sum())  # without ignored ones
     with_itself = 0 if rule == "cremi" else n_pixels  # pairs to remove
-    mean_pairs = 0.5 * (gt - with_itself) + 0.5 * (pred - with_itself)
-    return 1.0 - (both - with_itself) / mean_pairs if mean_pairs else 0.0
+    mean_pairs = 0.5 * (gt_pairs - with_itself) + 0.5 * (pred_pairs - with_itself)
+    return 1.0 - (both_pairs - with_itself) / mean_pairs if mean_pairs else 0.0

@@ -231,14 +231,15 @@ class RegionMetric(Metric[None]):
         fix = "write a map with a number for each region, such as skimage.measure.label"
         for labels in gt.parts.get("segmentations", ()):
             if np.unique(labels).size == 2:
-                areas = np.bincount(number_pieces(labels, neighbours=8).ravel())
-                if np.count_nonzero(areas >= max(25, labels.size // 1000)) > 6:
+                area_of_piece = np.bincount(number_pieces(labels, neighbours=8).ravel())
+                is_large = area_of_piece >= max(25, labels.size // 1000)  # in pixels
+                if np.count_nonzero(is_large) > 6:
                     problem = "a map of the truth has two labels in many pieces"
                     yield "lines", f"{problem}: cells without numbers?", fix
                     break
         maps = pred.parts.get("segs", ())
         for labels in maps:
-            on = labels == labels.max(initial=0)  # the boundaries, 1 or 255, if it is such a map
+            on = labels == labels.max(initial=0)  # the lines, 1 or 255, if it is such a map
             # Lines of one pixel fill no square of 2 x 2 pixels, which nearly all regions do
             has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()
             if has_squares or np.unique(labels).size != 2:
@@ -361,13 +362,14 @@ class RegionMetric(Metric[None]):
         columns = {"thresholds": thresholds}
         columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
         for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-            columns |= {
-                f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")
-            }
+            columns[f"{name}_precision"] = curve.precision
+            columns[f"{name}_recall"] = curve.recall
+            columns[f"{name}_f"] = curve.f
         columns |= {name: score[name].curve for name in ERRORS}
-        rows = np.column_stack([*columns.values()]).tolist()
-        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
-        yield "region_curves.csv", "\n".join(lines)
+        lines = [",".join(columns)]
+        for row in np.column_stack([*columns.values()]).tolist():  # of a threshold
+            lines.append(",".join(map(str, row)))
+        yield "region_curves.csv", "\n".join([*lines, ""])
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.

@@ -10,7 +10,6 @@ from skimage.morphology import skeletonize
 from bsdsbench.metrics import contour
 from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.measures import _length_quantile, davis_radius
-from bsdsbench.metrics.contour.outlines import _shell_width
 from tests.helpers.masks import label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
@@ -137,9 +136,12 @@ def test_empty_masks_give_what_the_convention_says(empty, both, one):
 
 
 def test_widths_and_radii_round_as_their_programs_do():
-    assert _shell_width((100, 75), 0.02) == 2  # 2.5 to even
-    assert _shell_width((4, 3), 0.02) == 1
-    assert _shell_width((1024, 2048), 0.005) == 11  # 11.4
+    # Shares of the diagonal: 2.5 pixels to even, less than a pixel, and 11.4 pixels
+    for shape, share, width in [((100, 75), 0.02, 2), ((4, 3), 0.02, 1), ((1024, 2048), 0.005, 11)]:
+        gt, pred = np.ones((2, *shape), bool)
+        pred[0, 0] = False
+        found = measure("biou", pred, gt, share)
+        assert found == measure("biou", pred, gt, width) != measure("biou", pred, gt, width + 1)
     assert davis_radius((480, 854), 0.008) == 8.0
     assert davis_radius((1024, 2048), 0.00088) == 3.0
     for shift in range(6):  # the tolerances of an image of 180 x 240: 0.0075 x 300 and 0.008 x 300
