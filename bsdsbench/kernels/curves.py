@@ -7,24 +7,26 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def upper_hull(x, y, corners):
-    """Find the vertices of the upper convex hull of n points, and return their number, k.
+    """Find the vertices of the upper convex hull of n points, and return their number.
 
     x, y float64 (n,): the points, sorted by x, then by y.
-    corners int64 (n,): its first k elements receive the indices of the vertices, ascending.
+    corners int64 (n,): its first elements receive the indices of the vertices, ascending.
 
     Points on a line between two vertices are left out. The method is Andrew's monotone chain.
     """
-    k = 0
-    for c in range(x.size):
-        while k >= 2:
-            a, b = corners[k - 2], corners[k - 1]
-            # Keep b if it lies above the line from a to c
-            if (x[b] - x[a]) * (y[c] - y[a]) < (y[b] - y[a]) * (x[c] - x[a]):
+    n_vertices = 0
+    for point in range(x.size):
+        while n_vertices >= 2:
+            before, last = corners[n_vertices - 2], corners[n_vertices - 1]
+            last_dx, last_dy = x[last] - x[before], y[last] - y[before]
+            point_dx, point_dy = x[point] - x[before], y[point] - y[before]
+            # Keep the last vertex if it lies above the line from the one before to the new point
+            if last_dx * point_dy < last_dy * point_dx:
                 break
-            k -= 1
-        corners[k] = c
-        k += 1
-    return k
+            n_vertices -= 1
+        corners[n_vertices] = point
+        n_vertices += 1
+    return n_vertices
 
 
 @kernel
@@ -44,29 +46,29 @@ def sum_interpolated_precision(image, score, hits, weights):
     """
     n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
     sums = np.zeros((n_samples, n_rules))
-    for s in range(n_samples):
-        total = 0
+    for sample in range(n_samples):
+        n_drawn = 0
         for i in range(n):
-            total += weights[s, image[i]]
-        order = np.empty(total, np.int64)  # the prediction at each rank of the sample
-        rank, first = 0, 0
+            n_drawn += weights[sample, image[i]]
+        order = np.empty(n_drawn, np.int64)  # the prediction at each rank of the sample
+        n_ordered, first = 0, 0
         while first < n:  # first : last are one image's predictions with equal scores
             last = first + 1
             while last < n and image[last] == image[first] and score[last] == score[first]:
                 last += 1
-            for _ in range(weights[s, image[first]]):
+            for _ in range(weights[sample, image[first]]):
                 for i in range(first, last):
-                    order[rank] = i
-                    rank += 1
+                    order[n_ordered] = i
+                    n_ordered += 1
             first = last
-        for k in range(n_rules):
-            n_hits = 0  # hits up to rank r, starting at the last rank
-            for r in range(total):
-                n_hits += hits[order[r], k]
-            best = 0.0  # the largest precision at rank r or later
-            for r in range(total - 1, -1, -1):
-                best = max(best, n_hits / (r + 1))
-                if hits[order[r], k]:
-                    sums[s, k] += best
+        for rule in range(n_rules):
+            n_hits = 0  # hits up to a rank, starting at the last rank
+            for rank in range(n_drawn):
+                n_hits += hits[order[rank], rule]
+            best_precision = 0.0  # the largest precision at this rank or later
+            for rank in range(n_drawn - 1, -1, -1):
+                best_precision = max(best_precision, n_hits / (rank + 1))
+                if hits[order[rank], rule]:
+                    sums[sample, rule] += best_precision
                     n_hits -= 1
     return sums

@@ -11,21 +11,21 @@ _NEARLY_ONE = 1 - 1e-12  # so that a rounding error of a product does not decide
 
 
 @inner
-def _count_exceeded(a, b, ratios):
-    """Count the ratios (R,), ascending and >= 1, that max(a, b) / min(a, b) exceeds.
+def _count_exceeded(depth, other_depth, ratios):
+    """Count the ratios (R,), ascending and >= 1, that larger / smaller depth exceeds.
 
-    a and b are >= 0. Returns 0 if they are equal or one is NaN, and R if only one of them is 0.
+    Both are inverse depths >= 0. Returns 0 if they are equal or one is NaN, R if only one is 0.
     """
-    large, small = max(a, b), min(a, b)
+    large, small = max(depth, other_depth), min(depth, other_depth)
     # Most pairs exceed no ratio, or have a NaN; a division takes longer
     if not large > small * ratios[0] * _NEARLY_ONE:
         return 0
     if small == 0.0:
         return ratios.size
-    ratio, n = large / small, 0
-    while n < ratios.size and ratio > ratios[n]:
-        n += 1
-    return n
+    ratio, n_exceeded = large / small, 0
+    while n_exceeded < ratios.size and ratio > ratios[n_exceeded]:
+        n_exceeded += 1
+    return n_exceeded
 
 
 def ratio_pairs(pred: Floats, gt: Floats, valid: Bools, ratios: Floats) -> Ints:
@@ -58,22 +58,22 @@ def _count_pairs(pred, gt, valid, ratios, count):
         If the same pixel is nearer in both maps, the pair is also counted in [..., 0], at the
         smaller of its two numbers of ratios: both maps exceed only these.
     """
-    h, w = pred.shape
-    for y in range(h):
-        for x in range(w):
+    height, width = pred.shape
+    for y in range(height):
+        for x in range(width):
             if not valid[y, x]:
                 continue
-            for vertical in range(2):  # (v, u) is the right neighbour, then the lower one
-                v, u = y + vertical, x + 1 - vertical
-                if v >= h or u >= w or not valid[v, u]:
+            for vertical in range(2):  # the right neighbour, then the lower one
+                other_y, other_x = y + vertical, x + 1 - vertical
+                if other_y >= height or other_x >= width or not valid[other_y, other_x]:
                     continue
-                n_pred = _count_exceeded(pred[y, x], pred[v, u], ratios)
-                n_gt = _count_exceeded(gt[y, x], gt[v, u], ratios)
+                n_pred = _count_exceeded(pred[y, x], pred[other_y, other_x], ratios)
+                n_gt = _count_exceeded(gt[y, x], gt[other_y, other_x], ratios)
                 if n_pred == 0 and n_gt == 0:
                     continue
                 # The position of the nearer pixel: 0 left, 1 top, 2 right, 3 bottom
-                pred_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
-                gt_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
+                pred_side = vertical if pred[y, x] > pred[other_y, other_x] else vertical + 2
+                gt_side = vertical if gt[y, x] > gt[other_y, other_x] else vertical + 2
                 if n_pred > 0:
                     count[n_pred - 1, pred_side, 1] += 1
                 if n_gt > 0:
@@ -123,11 +123,11 @@ def _count_along_rows(pred, mask, ratios, quotients, count, vertical):
         inside (left, top, right, bottom), and axis 2 the mask edges that are hit, and all of them.
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
     """
-    h, w = pred.shape
-    for y in range(h):
+    height, width = pred.shape
+    for y in range(height):
         for inside_right in range(2):  # 1 if the right pixel of each pair is taken as inside
             side = vertical + 2 * inside_right  # 0 left, 1 top, 2 right, 3 bottom
-            for x in range(w - 1):  # the pair x, x + 1
+            for x in range(width - 1):  # the pair x, x + 1
                 inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]
                 if outside != 0.0:
                     quotients[x] = inside / outside
@@ -136,15 +136,15 @@ def _count_along_rows(pred, mask, ratios, quotients, count, vertical):
                 else:
                     quotients[x] = np.nan  # exceeds no ratio
                 if mask[y, x + inside_right] and not mask[y, x + 1 - inside_right]:
-                    for k in range(ratios.size):
-                        count[k, side, 1] += 1
-            for k in range(ratios.size):
+                    for ratio_index in range(ratios.size):
+                        count[ratio_index, side, 1] += 1
+            for ratio_index in range(ratios.size):
                 best = -1  # the pair with the largest quotient in the current run; -1 outside runs
-                for x in range(w):  # the last x has no pair, and ends a run
-                    if x < w - 1 and quotients[x] > ratios[k]:
+                for x in range(width):  # the last x has no pair, and ends a run
+                    if x < width - 1 and quotients[x] > ratios[ratio_index]:
                         if best < 0 or quotients[x] > quotients[best]:
                             best = x
                     elif best >= 0:
                         if mask[y, best + inside_right] and not mask[y, best + 1 - inside_right]:
-                            count[k, side, 0] += 1
+                            count[ratio_index, side, 0] += 1
                         best = -1

@@ -26,10 +26,10 @@ def _smooth(image: _Image, radius: int) -> _Image:
 
     The weights are [1 .. R, R + 1, R .. 1] / (R + 1)^2, where R is the radius in pixels.
     """
-    h, w = image.shape
+    height, width = image.shape
     weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / (radius + 1.0) ** 2
-    rows, filtered = np.empty((2, h, w), np.float32)
-    _triangle_filter(image, weight, np.empty(w + 2 * radius), np.empty(w), rows, filtered)
+    rows, filtered = np.empty((2, height, width), np.float32)
+    _triangle_filter(image, weight, np.empty(width + 2 * radius), np.empty(width), rows, filtered)
     return filtered
 
 
@@ -42,23 +42,23 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
         mirrored ends, for a filtered row, and for the map filtered along the rows.
     filtered float32 (H, W): receives the filtered map.
     """
-    (h, w), size, radius = image.shape, weight.size, weight.size >> 1
-    for y in range(h):
+    (height, width), size, radius = image.shape, weight.size, weight.size >> 1
+    for y in range(height):
         for x in range(line.size):
-            line[x] = image[y, _reflect(x - radius, w)]
-        for x in range(w):
+            line[x] = image[y, _reflect(x - radius, width)]
+        for x in range(width):
             weighted = 0.0
-            for d in range(size):
-                weighted += weight[d] * line[x + d]
+            for offset in range(size):
+                weighted += weight[offset] * line[x + offset]
             rows[y, x] = weighted
-    for y in range(h):
-        for x in range(w):
+    for y in range(height):
+        for x in range(width):
             sums[x] = 0.0
-        for d in range(size):
-            row = _reflect(y + d - radius, h)
-            for x in range(w):
-                sums[x] += weight[d] * rows[row, x]
-        for x in range(w):
+        for offset in range(size):
+            row = _reflect(y + offset - radius, height)
+            for x in range(width):
+                sums[x] += weight[offset] * rows[row, x]
+        for x in range(width):
             filtered[y, x] = sums[x]
 
 
@@ -72,11 +72,11 @@ def _write_gradient(image, dy, dx, difference):
     dy, dx: (1, 0) for the derivative along y (downwards), (0, 1) for x (to the right).
     difference float32 (H, W): receives the derivative.
     """
-    h, w = image.shape
-    for y in range(h):
-        for x in range(w):
-            y0, y1 = max(y - dy, 0), min(y + dy, h - 1)
-            x0, x1 = max(x - dx, 0), min(x + dx, w - 1)
+    height, width = image.shape
+    for y in range(height):
+        for x in range(width):
+            y0, y1 = max(y - dy, 0), min(y + dy, height - 1)
+            x0, x1 = max(x - dx, 0), min(x + dx, width - 1)
             step = max(y1 - y0 + x1 - x0, 1)
             difference[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
 
@@ -92,9 +92,9 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
     gxx, gxy, gyy float32 (H, W): the second derivatives of the map, such as gxy by x and by y.
     cos, sin float32 (H, W): filled in place.
     """
-    h, w = cos.shape
-    for y in range(h):
-        for x in range(w):
+    height, width = cos.shape
+    for y in range(height):
+        for x in range(width):
             # The angle is atan(rise / run); 1e-5 keeps the quotient finite if Gxx is 0
             rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
             if gxy[y, x] > 0:
@@ -111,11 +111,11 @@ def _bilinear(image, y, x):
 
     Coordinates are clamped to [0, H - 1.001] and [0, W - 1.001], as in the published program.
     """
-    h, w = image.shape
-    y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
+    height, width = image.shape
+    y, x = max(min(y, height - 1.001), 0.0), max(min(x, width - 1.001), 0.0)
     y0, x0 = int(y), int(x)
-    y1, x1 = min(y0 + 1, h - 1), min(x0 + 1, w - 1)
-    fy, fx = y - y0, x - x0
+    y1, x1 = min(y0 + 1, height - 1), min(x0 + 1, width - 1)
+    fy, fx = y - y0, x - x0  # the weights of the lower and of the right pixels
     upper = (1.0 - fx) * image[y0, x0] + fx * image[y0, x1]
     lower = (1.0 - fx) * image[y1, x0] + fx * image[y1, x1]
     return (1.0 - fy) * upper + fy * lower
@@ -130,15 +130,15 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
     radius: neighbours at distances 1 .. radius in both directions are compared.
     multiplier: factor applied to the pixel before the comparison.
     """
-    h, w = image.shape
-    for y in range(h):
-        for x in range(w):
+    height, width = image.shape
+    for y in range(height):
+        for x in range(width):
             value = image[y, x] * multiplier
             if value <= 0.0:
                 continue
             down, right = np.float64(sin[y, x]), np.float64(cos[y, x])
-            for d in range(-radius, radius + 1):
-                if d != 0 and value < _bilinear(image, y + d * down, x + d * right):
+            for step in range(-radius, radius + 1):
+                if step != 0 and value < _bilinear(image, y + step * down, x + step * right):
                     thinned[y, x] = 0.0
                     break
 
@@ -169,10 +169,10 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
     _write_normal(gxx, gxy, gyy, cos, sin)
     thinned = image.copy()
     _suppress_non_maxima(image, cos, sin, radius, float(multiplier), thinned)
-    h, w = image.shape
-    border = min(border, h // 2, w // 2)
+    border = min(border, min(image.shape) // 2)
     # Multiply the rows and columns that are k pixels from the border by k / border (0 at k = 0)
+    rows, columns = thinned, thinned.T  # of the same map
     for k in range(border):
-        for line in (thinned[k], thinned[h - 1 - k], thinned[:, k], thinned[:, w - 1 - k]):
+        for line in (rows[k], rows[-1 - k], columns[k], columns[-1 - k]):
             line[:] = line.astype(np.float64) * k / border
     return thinned

@@ -263,8 +263,7 @@ def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     rules of its publication unless AP rules differ; then all get those of the preset bsds500.
     """
     protocols = [run.protocol for run in runs if run.reference is None]
-    reference_ap_rules = {run.protocol.ap_rule for run in runs if run.reference is not None}
-    if not protocols and len(reference_ap_rules) < 2:
+    if not protocols and len({run.protocol.ap_rule for run in runs}) < 2:
         return runs
     common = protocols[0] if protocols else Protocol.preset("bsds500")
     if not common.stated:

@@ -42,26 +42,26 @@ def rims(padded: Int32s, n: int) -> Outlines:
 
 
 @kernel(_nrt=False)
-def _find_rims(padded, label, rows, cols):
+def _find_rims(padded, labels, rows, cols):
     """List the pixels of which one of the four neighbours has another label.
 
     padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
+    labels, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
         and columns refer to the map without the frame.
 
     Returns the number of pixels in the list.
     """
     count = 0
-    for r in range(1, padded.shape[0] - 1):
-        for c in range(1, padded.shape[1] - 1):
-            k = padded[r, c]
-            if k >= 0 and not (
-                padded[r, c - 1] == k
-                and padded[r, c + 1] == k
-                and padded[r - 1, c] == k
-                and padded[r + 1, c] == k
+    for row in range(1, padded.shape[0] - 1):
+        for col in range(1, padded.shape[1] - 1):
+            label = padded[row, col]
+            if label >= 0 and not (
+                padded[row, col - 1] == label
+                and padded[row, col + 1] == label
+                and padded[row - 1, col] == label
+                and padded[row + 1, col] == label
             ):
-                label[count], rows[count], cols[count] = k, r - 1, c - 1
+                labels[count], rows[count], cols[count] = label, row - 1, col - 1
                 count += 1
     return count
 
@@ -101,17 +101,17 @@ def _find_corners(padded, window, label, rows, cols, code):
             k = padded[r, c]
             if k == padded[r, c + 1] and k == padded[r + 1, c] and k == padded[r + 1, c + 1]:
                 continue
-            for j in range(4):
-                window[j] = padded[r + (j >> 1), c + (j & 1)]
-            for j in range(4):  # the label of pixel j, whose bit in the code is 8 >> j
+            for pixel in range(4):
+                window[pixel] = padded[r + (pixel >> 1), c + (pixel & 1)]
+            for pixel in range(4):  # whose bit in the code is 8 >> pixel
                 window_code = 0
-                for i in range(4):
-                    if window[i] == window[j]:
-                        window_code |= 8 >> i
+                for other in range(4):
+                    if window[other] == window[pixel]:
+                        window_code |= 8 >> other
                 # The label is listed already if an earlier pixel has it. The code then contains the
-                # bit of that pixel, which is 16 >> j or more
-                if window[j] >= 0 and window_code < 16 >> j:
-                    label[count], rows[count], cols[count] = window[j], r, c
+                # bit of that pixel, which is 16 >> pixel or more
+                if window[pixel] >= 0 and window_code < 16 >> pixel:
+                    label[count], rows[count], cols[count] = window[pixel], r, c
                     code[count] = window_code
                     count += 1
     return count
@@ -192,9 +192,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
     """
     a_start, a_rows, a_cols = a
     b_start, b_rows, b_cols = b
-    for k in range(searched_end.size):
-        b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
-        if b_first == b_end or site == a_start[k + 1]:  # no sites: distances stay infinite
+    for label in range(searched_end.size):
+        b_first, b_end, site = b_start[label], b_start[label + 1], a_start[label]
+        if b_first == b_end or site == a_start[label + 1]:  # no sites: distances stay infinite
             continue
         low, high = b_rows[b_first], b_rows[b_end - 1]  # the first and the last row with a b site
         # The sites of row low + r are row_start[r] : row_start[r + 1], none if these are equal. If
@@ -206,7 +206,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
                 r += 1
         row_start[r] = b_end
         # The bounding box of the sites in a and b
-        a_end = a_start[k + 1]
+        a_end = a_start[label + 1]
         top = low if low < a_rows[site] else a_rows[site]
         bottom = high if high > a_rows[a_end - 1] else a_rows[a_end - 1]
         left = right = a_cols[site]
@@ -223,7 +223,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched_end):
             )
             visits_left -= n_visits
             site += 1
-        searched_end[k] = site
+        searched_end[label] = site
 
 
 @inner

@@ -80,11 +80,11 @@ def _find_uniform(labels, uniform):
 
     labels int32 (H, W). uniform bool (H, W): receives the marks, except in its last row and column.
     """
-    for r in range(labels.shape[0] - 1):
-        for c in range(labels.shape[1] - 1):
-            a = labels[r, c]
-            right, below = a == labels[r, c + 1], a == labels[r + 1, c]
-            uniform[r, c] = right & below & (a == labels[r + 1, c + 1])
+    for row in range(labels.shape[0] - 1):
+        for col in range(labels.shape[1] - 1):
+            label = labels[row, col]
+            right, below = label == labels[row, col + 1], label == labels[row + 1, col]
+            uniform[row, col] = right & below & (label == labels[row + 1, col + 1])
 
 
 @kernel(_nrt=False)
@@ -103,19 +103,19 @@ def _erode_rows(bits, side, to_corner, padded_row, eroded):
     row, words = padded_row, bits.shape[1]
     before = (row.size - words) >> 1  # number of empty words on the left
     for r in range(bits.shape[0]):
-        for k in range(row.size):
-            row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
+        for word in range(row.size):
+            row[word] = bits[r, word - before] if before <= word < before + words else np.uint64(0)
         run = 1  # a set bit means that this many pixels, from it to the right, are on
         while run < side:
             step = min(run, side - run)  # the second run begins this many pixels later
-            for k in range(before, before + words):
-                row[k] &= _bits_from(row, k + (step >> 6), np.uint64(step & 63))
+            for word in range(before, before + words):
+                row[word] &= _bits_from(row, word + (step >> 6), np.uint64(step & 63))
             run += step
         # Move the marks from the first pixel of each run to the right: bit 0 is read from bit
         # -to_corner. Bit -70, for example, is bit 58 of word -2
         first, bit = before + (-to_corner >> 6), np.uint64(-to_corner & 63)
-        for k in range(words):
-            eroded[r, k] = _bits_from(row, first + k, bit)
+        for word in range(words):
+            eroded[r, word] = _bits_from(row, first + word, bit)
 
 
 @kernel(inline="always", _nrt=False)
@@ -137,13 +137,13 @@ def _erode_columns(eroded, side, to_corner):
     while run < side:
         step = min(run, side - run)
         for r in range(rows):
-            for k in range(words):
-                eroded[r, k] &= eroded[r + step, k] if r + step < rows else np.uint64(0)
+            for word in range(words):
+                eroded[r, word] &= eroded[r + step, word] if r + step < rows else np.uint64(0)
         run += step
     # Move the marks from the first pixel of each run down, the last row first
     for r in range(rows - 1, -1, -1):
-        for k in range(words):
-            eroded[r, k] = eroded[r - to_corner, k] if r - to_corner >= 0 else np.uint64(0)
+        for word in range(words):
+            eroded[r, word] = eroded[r - to_corner, word] if r - to_corner >= 0 else np.uint64(0)
 
 
 @kernel(_nrt=False)
@@ -156,10 +156,10 @@ def _count_masks(bits, inside, counts):
         predicted mask, and in that of the annotated one.
     """
     rows = bits.shape[0] // 2
-    for r in range(rows):
-        for k in range(bits.shape[1]):
-            pred_shell = bits[r, k] & ~inside[r, k]
-            gt_shell = bits[rows + r, k] & ~inside[rows + r, k]
+    for row in range(rows):
+        for word in range(bits.shape[1]):
+            pred_shell = bits[row, word] & ~inside[row, word]
+            gt_shell = bits[rows + row, word] & ~inside[rows + row, word]
             counts[0, 0] += ones(pred_shell & gt_shell)  # the number of set bits
             counts[0, 1] += ones(pred_shell)
             counts[0, 2] += ones(gt_shell)
@@ -176,15 +176,15 @@ def _count_labels(pred, gt, inside, counts):
         in pred, and in gt.
     """
     rows = gt.shape[0]
-    for r in range(rows):
-        for c in range(gt.shape[1]):
-            word, bit = c >> 6, np.uint64(1) << np.uint64(c & 63)
+    for row in range(rows):
+        for col in range(gt.shape[1]):
+            word, bit = col >> 6, np.uint64(1) << np.uint64(col & 63)
             # The label in pred and in gt, or -1 if the pixel is not at its boundary
-            a = np.int64(-1) if inside[r, word] & bit else np.int64(pred[r, c])
-            b = np.int64(-1) if inside[rows + r, word] & bit else np.int64(gt[r, c])
-            if a >= 0:
-                counts[a, 1] += 1
-                if a == b:
-                    counts[a, 0] += 1
-            if b >= 0:
-                counts[b, 2] += 1
+            pred_label = np.int64(-1) if inside[row, word] & bit else np.int64(pred[row, col])
+            gt_label = np.int64(-1) if inside[rows + row, word] & bit else np.int64(gt[row, col])
+            if pred_label >= 0:
+                counts[pred_label, 1] += 1
+                if pred_label == gt_label:
+                    counts[pred_label, 0] += 1
+            if gt_label >= 0:
+                counts[gt_label, 2] += 1

@@ -96,13 +96,13 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
 
 
 @kernel(_nrt=False)
-def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
+def _count_pairs(pred, gt, n_pairs, pairs, slots, pair_of_pixel):
     """Count the pixels of each pair of values (pred, gt), until the table of pairs is full.
 
     pred, gt int64 (N,): the values of the N pixels in the two maps.
-    n: number of pairs known on entry.
-    pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
-        pixels of pair k.
+    n_pairs: number of pairs known on entry.
+    pairs int64 (3, capacity): each column holds the value in pred, the value in gt and the number
+        of pixels of a pair.
     slots int32 (2 capacity,): a hash table with open addressing: the index of a pair, or -1. A pair
         is in the slot of its hash (`_slot_of`) or, if others are there, in the next free slot.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
@@ -110,28 +110,29 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     Returns the number of known pairs, and the number of counted pixels. The latter is N, or the
     index of the first pixel of a new pair for which `pairs` has no room.
     """
-    p, one, last_slot = 0, np.uint64(1), np.uint64(slots.size - 1)
-    while p < pred.size:
-        a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
-        while p < pred.size and pred[p] == a and gt[p] == b:
-            p += 1
-        # Find the index k of the pair; it is -1 if a free slot comes first
-        slot = _slot_of(a, b, last_slot)
-        k = np.int64(slots[slot])
-        while k >= 0 and (pairs[0, k] != a or pairs[1, k] != b):
+    pixel, one, last_slot = 0, np.uint64(1), np.uint64(slots.size - 1)
+    while pixel < pred.size:
+        # A run of pixels with the same pair of values
+        pred_value, gt_value, run_start = pred[pixel], gt[pixel], pixel
+        while pixel < pred.size and pred[pixel] == pred_value and gt[pixel] == gt_value:
+            pixel += 1
+        # Find the index of the pair; it is -1 if a free slot comes first
+        slot = _slot_of(pred_value, gt_value, last_slot)
+        pair = np.int64(slots[slot])
+        while pair >= 0 and (pairs[0, pair] != pred_value or pairs[1, pair] != gt_value):
             slot = (slot + one) & last_slot  # after the last slot, the first follows
-            k = np.int64(slots[slot])
-        if k < 0:  # a new pair
-            if n == pairs.shape[1]:
-                return n, first
-            k = n
-            slots[slot] = n
-            pairs[0, n], pairs[1, n], pairs[2, n] = a, b, 0
-            n += 1
-        pairs[2, k] += p - first
-        for q in range(first, p):
-            pair_of_pixel[q] = k
-    return n, p
+            pair = np.int64(slots[slot])
+        if pair < 0:  # a new pair
+            if n_pairs == pairs.shape[1]:
+                return n_pairs, run_start
+            pair = n_pairs
+            slots[slot] = n_pairs
+            pairs[0, n_pairs], pairs[1, n_pairs], pairs[2, n_pairs] = pred_value, gt_value, 0
+            n_pairs += 1
+        pairs[2, pair] += pixel - run_start
+        for pixel_of_run in range(run_start, pixel):
+            pair_of_pixel[pixel_of_run] = pair
+    return n_pairs, pixel
 
 
 @kernel(inline="always", _nrt=False)
@@ -210,37 +211,37 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     # Sort the triples by column: by_col receives their indices. Count the triples of column c in
     # col_fill[c + 1], and sum the counts, so that col_fill[c] is the number of triples in earlier
     # columns, where those of column c begin. It moves on as they are placed
-    for e in range(rows.size):
-        col_fill[cols[e] + 1] += 1
-    for c in range(col_fill.size - 1):
-        col_fill[c + 1] += col_fill[c]
-    for e in range(rows.size):
-        by_col[col_fill[cols[e]]] = e
-        col_fill[cols[e]] += 1
+    for triple in range(rows.size):
+        col_fill[cols[triple] + 1] += 1
+    for col in range(col_fill.size - 1):
+        col_fill[col + 1] += col_fill[col]
+    for triple in range(rows.size):
+        by_col[col_fill[cols[triple]]] = triple
+        col_fill[cols[triple]] += 1
 
     # In the same way, row r has room for all its triples from start[r] on, and is filled up to
     # row_end[r]. Triples come by column, so one of the column of its row's last cell is added to it
-    for e in range(rows.size):
-        start[rows[e] + 1] += 1
-    for r in range(n_rows):
-        start[r + 1] += start[r]
-        row_end[r] = start[r]
-    for e in by_col:
-        r = rows[e]
-        cell = row_end[r]
-        if cell > start[r] and cell_col[cell - 1] == cols[e]:
-            cell_count[cell - 1] += counts[e]
+    for triple in range(rows.size):
+        start[rows[triple] + 1] += 1
+    for row in range(n_rows):
+        start[row + 1] += start[row]
+        row_end[row] = start[row]
+    for triple in by_col:
+        row = rows[triple]
+        cell = row_end[row]
+        if cell > start[row] and cell_col[cell - 1] == cols[triple]:
+            cell_count[cell - 1] += counts[triple]
         else:
-            cell_col[cell], cell_count[cell] = cols[e], counts[e]
-            row_end[r] = cell + 1
+            cell_col[cell], cell_count[cell] = cols[triple], counts[triple]
+            row_end[row] = cell + 1
 
-    n = 0
-    for r in range(n_rows):  # close the gaps that summed duplicates left between rows
-        for cell in range(start[r], row_end[r]):
-            cell_col[n], cell_count[n] = cell_col[cell], cell_count[cell]
-            n += 1
-        indptr[r + 1] = n
-    return n
+    n_cells = 0
+    for row in range(n_rows):  # close the gaps that summed duplicates left between rows
+        for cell in range(start[row], row_end[row]):
+            cell_col[n_cells], cell_count[n_cells] = cell_col[cell], cell_count[cell]
+            n_cells += 1
+        indptr[row + 1] = n_cells
+    return n_cells
 
 
 class OverlapSums(NamedTuple):
@@ -313,32 +314,33 @@ def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     """
     indptr, cols, counts = table
     covered_pred = 0.0
-    for r in range(row_area.size):
+    for row in range(row_area.size):
         row_largest = 0  # the most pixels in one cell of this row and the current annotator
         best_pred = 0.0  # the largest IoU in this row
-        for e in range(indptr[r], indptr[r + 1]):
-            c = cols[e]
-            k = ann_of_col[c]
-            n = counts[e]  # pixels in both regions
-            iou = n / (row_area[r] + col_area[c] - n)
-            sums.best_gt[c] = max(sums.best_gt[c], iou)
+        for cell in range(indptr[row], indptr[row + 1]):
+            col = cols[cell]
+            ann = ann_of_col[col]
+            n = counts[cell]  # pixels in both regions
+            iou = n / (row_area[row] + col_area[col] - n)
+            sums.best_gt[col] = max(sums.best_gt[col], iou)
             best_pred = max(best_pred, iou)
-            largest[c] = max(largest[c], n)
+            largest[col] = max(largest[col], n)
             row_largest = max(row_largest, n)
-            if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:  # the annotator's last cell
-                sums.largest_of_rows[k] += row_largest
+            # After the last cell of this annotator in this row
+            if cell + 1 == indptr[row + 1] or ann_of_col[cols[cell + 1]] != ann:
+                sums.largest_of_rows[ann] += row_largest
                 row_largest = 0
             # The share of each region that lies outside the other
-            outside_pred, outside_gt = 1.0 - n / row_area[r], 1.0 - n / col_area[c]
-            sums.squares[k] += n * n
-            sums.bits[k] += n * np.log2(n)
-            sums.larger_error[k] += n * max(outside_pred, outside_gt)
-            sums.smaller_error[k] += n * min(outside_pred, outside_gt)
-            sums.pred_error[k] += n * outside_pred
-            sums.gt_error[k] += n * outside_gt
-        covered_pred += row_area[r] * best_pred
-    for c in range(col_area.size):
-        sums.largest_of_cols[ann_of_col[c]] += largest[c]
+            outside_pred, outside_gt = 1.0 - n / row_area[row], 1.0 - n / col_area[col]
+            sums.squares[ann] += n * n
+            sums.bits[ann] += n * np.log2(n)
+            sums.larger_error[ann] += n * max(outside_pred, outside_gt)
+            sums.smaller_error[ann] += n * min(outside_pred, outside_gt)
+            sums.pred_error[ann] += n * outside_pred
+            sums.gt_error[ann] += n * outside_gt
+        covered_pred += row_area[row] * best_pred
+    for col in range(col_area.size):
+        sums.largest_of_cols[ann_of_col[col]] += largest[col]
     return covered_pred
 
 

@@ -99,8 +99,8 @@ def _union(parent, a, b):
 
     The root of a set is its smallest member, so numbering sets by their roots keeps raster order.
     """
-    a, b = _find_root(parent, a), _find_root(parent, b)
-    parent[max(a, b)] = min(a, b)
+    root_a, root_b = _find_root(parent, a), _find_root(parent, b)
+    parent[max(root_a, root_b)] = min(root_a, root_b)
 
 
 class FinestRegions(NamedTuple):
@@ -135,19 +135,19 @@ def _label_regions(levels, parent, labels):
     _, height, width = levels.shape
     for i in range(height):
         for j in range(width):
-            p = i * width + j
+            pixel = i * width + j
             if levels[0, i, j] == 0:
-                _union(parent, p, p + 1)
+                _union(parent, pixel, pixel + 1)
             if levels[1, i, j] == 0:
-                _union(parent, p, p + width)
+                _union(parent, pixel, pixel + width)
     n_regions = 0  # `_union` keeps the smaller root, so the first pixel is labelled before others
-    for p in range(labels.size):
-        root = _find_root(parent, p)
-        if root == p:
-            labels[p] = n_regions
+    for pixel in range(labels.size):
+        root = _find_root(parent, pixel)
+        if root == pixel:
+            labels[pixel] = n_regions
             n_regions += 1
         else:
-            labels[p] = labels[root]
+            labels[pixel] = labels[root]
     return n_regions
 
 
@@ -206,7 +206,7 @@ def join(parent: Int32s, roots: Int32s, a: Int32s, b: Int32s) -> JoinedRegions:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Join pairs a[e], b[e] of finest regions, number the remaining regions, and return how many.
+    """Join pairs of finest regions, number the regions that remain, and return how many these are.
 
     The finest regions are those at the lowest threshold. A region is a set of them, and is
     represented by the smallest, its root.
@@ -219,14 +219,14 @@ def _join(parent, roots, a, b, row_of, new_row, new_roots):
     new_row int32 (R,): receives the number of the region that contains each earlier region.
     new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
     """
-    for e in range(a.size):
-        _union(parent, a[e], b[e])
+    for pair in range(a.size):
+        _union(parent, a[pair], b[pair])
     n_regions = 0
-    for r in range(roots.size):
-        root = _find_root(parent, roots[r])
-        if root == roots[r]:  # the region was not joined to one with a smaller root
+    for region in range(roots.size):
+        root = _find_root(parent, roots[region])
+        if root == roots[region]:  # the region was not joined to one with a smaller root
             row_of[root] = n_regions
             new_roots[n_regions] = root
             n_regions += 1
-        new_row[r] = row_of[root]
+        new_row[region] = row_of[root]
     return n_regions
