@@ -96,10 +96,12 @@ def _structure_tensor(image: Image, *, thin: bool) -> Floats:
         gy = scale * ndi.gaussian_filter(lab, sigma, order=(0, 1, 0))
         gx = scale * ndi.gaussian_filter(lab, sigma, order=(0, 0, 1))
         products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
-        yy, yx, xx = tensor = np.asarray(ndi.gaussian_filter(products, sigma))
-        mean, difference = (yy + xx) / 2, np.hypot((yy - xx) / 2, yx)
-        smaller = np.maximum(mean - difference, 0)  # the eigenvalues are mean +- difference
-        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(smaller)  # texture has both large
+        tensor = np.asarray(ndi.gaussian_filter(products, sigma))  # (3, H, W)
+        yy, yx, xx = tensor
+        # The eigenvalues of [[yy, yx], [yx, xx]]: half the trace, plus and minus this difference
+        half_trace, difference = (yy + xx) / 2, np.hypot((yy - xx) / 2, yx)
+        larger, smaller = half_trace + difference, np.maximum(half_trace - difference, 0)
+        strength += np.sqrt(larger) - 0.9 * np.sqrt(smaller)  # texture has both large
         summed_tensor += tensor
     edges = 1 - np.exp(-strength / _STRENGTH_SCALE)
     if not thin:

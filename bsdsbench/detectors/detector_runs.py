@@ -237,7 +237,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
         raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
         has = "is no folder" if os.path.isfile(images) else "does not exist"
-        has = "has no pictures" if os.path.isdir(images) else has
+        if os.path.isdir(images):
+            has = "has no pictures"
         raise DataError(f"{show(images)}: {has}, expected a folder of pictures")
     return photos
 

@@ -135,8 +135,8 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         savemat(stream, {"segs": cell_array}, do_compression=True)
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
-    lengths, expected = ([n for n in sizes if n != 1] for sizes in (array.shape, shape))
-    if array.ndim > 2 and lengths == expected:  # (1, H, W), as networks return
+    lengths = [length for length in shape if length != 1]
+    if array.ndim > 2 and [*array.squeeze().shape] == lengths:  # (1, H, W), as networks return
         array = array.reshape(shape)
     if array.ndim == 0 or array.dtype.kind in "OSU":  # a scalar, objects or text
         raise DataError(

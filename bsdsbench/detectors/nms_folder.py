@@ -57,23 +57,25 @@ def nms_files(
             incomplete = sources[0] if unpaired[0] in files else folder
             has = f"no map of {join_names(unpaired)}"
             raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
-    names = {f"{image_id}.png" for image_id in ids}  # of the PNGs
-    old = find_files(target, FORMATS) if target.is_dir() else []
-    if others := sorted({id_of(path) for path in old if path.parent == target} - ids):
+    files = find_files(target, FORMATS) if target.is_dir() else []
+    old = [path for path in files if path.parent == target]  # maps of earlier calls
+    if others := sorted({id_of(path) for path in old} - ids):
         which = f"{show(target)}: also holds maps of earlier calls: {join_names(others)}"
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
-    _refuse_raw_maps([path for path in old if path.parent == target and path.name in names])
+    new_names = {f"{image_id}.png" for image_id in ids}
+    _refuse_raw_maps([path for path in old if path.name in new_names])
+    unthinned = protocol.replace(nms=False)  # inverts and normalises only
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
     thin, bright = list[str](), list[str]()  # those of the first N_CHECKED maps, by their ids
     for done, image_id in enumerate(ids, 1):
         try:
             soft = _mean_map([files[image_id] for files in files_of_folders])
             if done <= N_CHECKED:
-                values = to_unit_range(
-                    prepare(soft, protocol.replace(nms=False))
-                )  # inverted, if asked for
-                thin += [image_id] if is_suppressed(values) else []
-                bright += [image_id] if values.mean() > 2 / 3 else []
+                values = to_unit_range(prepare(soft, unthinned))
+                if is_suppressed(values):
+                    thin.append(image_id)
+                if values.mean() > 2 / 3:
+                    bright.append(image_id)
             thinned = prepare(soft, protocol)  # after inversion, normalisation and NMS
             write_atomic(target / f"{image_id}.png", png_bytes(thinned))
         except DataError as error:
@@ -121,8 +123,7 @@ def _refuse_raw_maps(replaced: Sequence[Path]) -> None:
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
     """Return {image id: path} of the maps directly in a folder.
 
-    If two maps have the same id, the first is used, and an error is appended to `errors`. Raises
-    DataError if there are no maps.
+    If two maps have the same id, the first is used, and an error is appended to `errors`.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -145,6 +146,5 @@ def _mean_map(paths: Sequence[Path]) -> Map:
             raise DataError(f"{show(path)}: {sizes}, expected maps of one size to average")
     if len(maps) == 1:
         return maps[0]
-    return np.asarray(
-        np.mean([to_unit_range(soft) for soft in maps], axis=0)
-    )  # each as floats in [0, 1]
+    scaled = [to_unit_range(soft) for soft in maps]  # floats in [0, 1]
+    return np.asarray(np.mean(scaled, axis=0))

@@ -83,9 +83,11 @@ def lone_label(labels: Map) -> int:
         return smallest
     if largest not in (255, 65535):
         return 0
-    *gaps, last_gap = np.diff(np.unique(labels)).tolist() or [0]
-    is_lone = bool(gaps) and last_gap > max(64, 2 * max(gaps))
-    return largest if is_lone else 0
+    gaps: list[int] = np.diff(np.unique(labels)).tolist()  # between successive labels
+    if len(gaps) < 2:
+        return 0
+    is_far_above = gaps[-1] > max(64, 2 * max(gaps[:-1]))
+    return largest if is_far_above else 0
 
 
 def has_specks(labels: Map) -> bool:
@@ -110,21 +112,17 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
     `known` class labels. A single such image proves little, because 255 may be an ignored label; if
     all images of a set are such, they are masks.
     """
-    is_white = (
-        255 not in known
-        and is_binary(labels[::16])  # a few rows are enough for most maps
-        and labels.max(initial=0) == 255
-        and is_binary(labels)
-    )
-    return Values.WHITE_LABELS if is_white else Values.LABELS
+    if 255 in known or not is_binary(labels[::16]):  # a few rows are enough for most maps
+        return Values.LABELS
+    is_mask = labels.max(initial=0) == 255 and is_binary(labels)
+    return Values.WHITE_LABELS if is_mask else Values.LABELS
 
 
 def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
     """Raise DataError if a prediction is a binary mask but class labels are expected.
 
-    That is, if `pred` (H, W) has only 0 and 255 (see `label_evidence`), the ground truth `gt` other
-    labels, and `pred` is 255 where `gt` is not. `known` are the class labels, and `what` names the
-    prediction.
+    That is, if `pred` (H, W) has only 0 and 255, the ground truth `gt` other labels, and `pred` is
+    255 where `gt` is not. `known` are the class labels, and `what` names the prediction.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -169,9 +167,8 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
     """Return evidence of whether a label map uses Cityscapes label ids or train ids.
 
     Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps: 7,
-    8, 11 .. 33 for 19 classes. If some label is a label id and at least n, the evidence is
-    LABEL_IDS. Otherwise, if some label is below n and not a label id, it is TRAIN_IDS. 0 and the
-    `ignored` labels are disregarded.
+    8, 11 .. 33 for 19 classes. LABEL_IDS: some label is a label id and at least n. TRAIN_IDS: none
+    is, and some label is below n and not a label id. 0 and the `ignored` labels do not count.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])  # the distinct labels without these

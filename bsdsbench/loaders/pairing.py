@@ -19,8 +19,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from functools import partial
-from itertools import product, starmap
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -120,9 +119,12 @@ class Layout:
         """Rebuild a layout from a dict of its fields; None if one is missing or of a wrong type."""
         if not isinstance(values, Mapping):
             return None
-        types = {field.name: type(field.default) for field in fields(cls)}
-        stored: dict[str, Any] = {name: values.get(name) for name in types}
-        return cls(**stored) if all(isinstance(stored[n], types[n]) for n in types) else None
+        stored = dict[str, Any]()
+        for field in fields(cls):
+            stored[field.name] = values.get(field.name)
+            if not isinstance(stored[field.name], type(field.default)):
+                return None
+        return cls(**stored)
 
 
 def _name_with_placeholder(path: Path, image_id: str) -> str:
@@ -220,11 +222,12 @@ def pair(
     # are probably wrong, so this is an error whatever `missing` is, and counting zeros no remedy
     # Nor is either a remedy if the images with a prediction are perhaps photos beside their masks
     has_masks = options.get("gt_kind") in ("mask", "classes")
-    masks = suggest_truth_alone(shared, unpredicted) if has_masks and pred_dir else ""
-    if unpredicted and pred_dir and (missing == "error" or not shared or masks):
-        zero = Setting("missing", "zero", "counts empty maps")
-        fixes: list[Fix] = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
-        fixes = [masks] if masks else fixes
+    masks_alone = suggest_truth_alone(shared, unpredicted) if has_masks and pred_dir else ""
+    if unpredicted and pred_dir and (missing == "error" or not shared or masks_alone):
+        fixes: list[Fix] = [masks_alone] if masks_alone else []
+        if shared and not masks_alone:
+            fixes.append(Setting("missing", "zero", "counts empty maps"))
+            fixes.append(Setting("missing", "skip", "leaves them out"))
         problems.append(_problem_of(pred_dir, "no prediction for", unpredicted, fixes))
     needed = wanted or preds.keys()  # the ids that must have a ground truth
     without_truth = needed - gts.keys()
@@ -362,14 +365,15 @@ def _choose_arrangements(preds: _Groups, gts: _Groups, wanted: set[str] | None) 
     Known ids are those of the split (`wanted`), on either side; without a split (None), those that
     both sides have. In a tie, the arrangement that `Arrangement` lists first is returned.
     """
-
-    def count_known_ids(chosen: _Arrangements) -> int:
-        pred_ids, gt_ids = preds[chosen.pred].keys(), gts[chosen.gt].keys()
+    n_known: dict[_Arrangements, int] = {}  # number of known ids under each two arrangements
+    for pred_rule, gt_rule in product(preds, gts):
+        pred_ids, gt_ids = preds[pred_rule].keys(), gts[gt_rule].keys()
         if wanted is None:
-            return len(pred_ids & gt_ids)
-        return len(pred_ids & wanted) + len(gt_ids & wanted)
-
-    return max(starmap(_Arrangements, product(preds, gts)), key=count_known_ids)
+            n_ids = len(pred_ids & gt_ids)
+        else:
+            n_ids = len(pred_ids & wanted) + len(gt_ids & wanted)
+        n_known[_Arrangements(pred_rule, gt_rule)] = n_ids
+    return max(n_known, key=n_known.__getitem__)  # the first in a tie
 
 
 def _group_by_rule(
@@ -398,12 +402,15 @@ def _list_files(root: Path) -> list[_File]:
     """Return the files of known formats at any depth below `root`; PairingError if none exists."""
     files = []
     for path in find_files(root, FORMATS):
-        folders = map(partial(normalize, "NFC"), map(show, path.parts[len(root.parts) : -1]))
-        files.append(_File(path, root, (*folders, id_of(path))))
+        parts = list[str]()  # the folders below `root`, and the name without suffix
+        for folder in path.parts[len(root.parts) : -1]:
+            parts.append(normalize("NFC", show(folder)))
+        files.append(_File(path, root, (*parts, id_of(path))))
     if not files:
         is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file
-        has = "is a file" if is_file else "has no files in a supported format"
-        has = has if os.path.exists(root) else "does not exist"
+        has = "does not exist"
+        if os.path.exists(root):
+            has = "is a file" if is_file else "has no files in a supported format"
         fix = _COCO if root.suffix.lower() == ".json" and is_file else ()
         raise PairingError(Problem(show(root), has, f"a folder of {', '.join(FORMATS)}", fix))
     return files
@@ -474,40 +481,34 @@ def _select_files(
     """Select the files of the images on one side, and collect the ids that are ambiguous.
 
     An image is ambiguous if a file of no image may be one more annotation of it, as a_bob.png
-    beside a_1.png and a_2.png, or if its several files are perhaps not annotations (see
-    `_find_unclear`). `other` is the other side, and `wanted` the ids of the split; None keeps all.
+    beside a_1.png and a_2.png, or if its several files are perhaps not annotations of one image.
+    `other` is the other side, and `wanted` the ids of the split; None keeps all.
     `may_be_frames` is True if several files of an image may instead be video frames.
     """
     known = other.ids if wanted is None else wanted
     other_names = other.groups_by_rule[Arrangement.ONE].keys()  # the file names of the other side
     paths: Files = {}
     several: dict[str, Sequence[_File]] = {}  # image id -> files, if there are several
-    possible_owners = set[str]()  # of files of no image
+    possible_owners = set[str]()  # ids of images to which a file of no known image may belong
     for image_id, files in sorted(side.groups_by_rule[side.rule].items()):
         if wanted is None or image_id in wanted:
             paths[image_id] = [file.path for file in files]
             if [file.root for file in files] != side.roots:  # not one file in each searched folder
                 several[image_id] = files
-        if image_id not in known:
-            for file in files:
-                # If the other side has the same name, it is the name of an image
-                if file.parts[-1] not in other_names:
-                    possible_owners |= _possible_owners(file, side)
+        if image_id in known:
+            continue
+        for file in files:
+            name = file.parts[-1]
+            if name in other_names:  # another image, whose file the other side has
+                continue
+            # It may be named by any rule, not only by the chosen one of its side
+            possible_owners.update(rule.id_in(file.parts) for rule in side.groups_by_rule)
+            if side.rule in (Arrangement.NUMBERED, Arrangement.WORDED):
+                # Beside ID_1 or ID_gt1, "a_b_bob" may be an annotation of "a" or "a_b"
+                for separator in re.finditer("[_.-]", name):
+                    possible_owners.add(name[: separator.start()])
     ambiguous = possible_owners.intersection(known, paths)
     return FilesOfSide(paths, ambiguous | _find_unclear(several, side.rule, may_be_frames))
-
-
-def _possible_owners(file: _File, side: _Side) -> set[str]:
-    """Return the ids of the images of which a file may be an annotation, though it fits none.
-
-    It may be named by any rule, not only by the chosen one of its side. If the files of this side
-    are named ID_1 or ID_gt1, "a_b_bob" may also be an annotation of "a" or "a_b".
-    """
-    owners = {rule.id_in(file.parts) for rule in side.groups_by_rule}
-    if side.rule in (Arrangement.NUMBERED, Arrangement.WORDED):
-        name = file.parts[-1]
-        owners |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
-    return owners
 
 
 def _find_unclear(
@@ -520,14 +521,16 @@ def _find_unclear(
     that all exceed 1 (in all `images`), as annotators are numbered from 0 or 1.
     """
     endings_of: dict[str, list[_Ending]] = {}
+    numbers = list[int]()  # those in the endings "_1", "_2" of all files
     for image_id, files in images.items():
-        endings_of[image_id] = [_parse_ending(image_id, file, rule) for file in files]
-    numbers = [e.number for endings in endings_of.values() for e in endings if e.number is not None]
+        endings = [_parse_ending(image_id, file, rule) for file in files]
+        numbers += [ending.number for ending in endings if ending.number is not None]
+        endings_of[image_id] = endings
     start_above_1 = min(numbers, default=0) > 1
     unclear = set[str]()
     for image_id, endings in endings_of.items():
-        patterns = {ending.pattern for ending in endings}  # "" does not allow several files
-        is_series = len(patterns) == 1 and "" not in patterns
+        patterns = {ending.pattern for ending in endings}
+        is_series = len(patterns) == 1 and None not in patterns  # None: only one file is expected
         look_like_frames = start_above_1 or any(ending.has_leading_zeros for ending in endings)
         if not is_series or (may_be_frames and look_like_frames):
             unclear.add(image_id)
@@ -538,8 +541,8 @@ class _Ending(NamedTuple):
     """What distinguishes a file from the others of its image."""
 
     # The path with a star in place of what differs between annotators: "gt/ID_*.png",
-    # "gt/ID/*.png" or "gt/*/ID.seg"; "" if the image may have only one such file
-    pattern: str
+    # "gt/ID/*.png" or "gt/*/ID.seg"; None if the image may have only one such file
+    pattern: str | None
     number: int | None  # the number in "_1"; None for all others: "_gt1", ID/NAME, ANNOTATOR/ID.seg
     # True for a number like 001, as many video frames have it; in a folder per image also for 01
     has_leading_zeros: bool
@@ -552,7 +555,7 @@ def _parse_ending(image_id: str, file: _File, rule: Arrangement) -> _Ending:
         has_zeros = _ZEROS_IN_FOLDER.search(name) is not None
         return _Ending(f"{folder}/*{suffix}", None, has_zeros)
     if rule is Arrangement.ONE:  # files of one name in several folders, which only BSDS300 has
-        pattern = f"{folder.parent}/*/{name}{suffix}" if suffix == ".seg" else ""
+        pattern = f"{folder.parent}/*/{name}{suffix}" if suffix == ".seg" else None
         return _Ending(pattern, None, has_leading_zeros=False)
     ending = name.removeprefix(image_id)  # "_1", "_gt1", or "" for ID alone
     word = ending.rstrip("0123456789")  # "_" or "_gt"

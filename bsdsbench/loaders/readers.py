@@ -105,8 +105,6 @@ def _read_map(
     1. The variable `ucm2` of a file is a contour map at double size, and the whole prediction.
     2. If `kind` is "soft", a single map in a single file is a soft map.
     3. Each file holds label maps; those of all files are joined in the order of `paths`.
-
-    If `image_id` is None, it is taken from the first file's name.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -392,10 +390,9 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    If a crack is the only annotation, the result also has a mask, True on the crack.
-    If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
-    several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
-    pixel and `options.allow_empty` is False.
+    If a crack is the only annotation, the result also has a mask, True on the crack. Raises
+    FileFormatError if one of several files has several annotators, and EmptyTruthError if no
+    annotation has a boundary pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[MaskRead] = []  # boundaries and regions of each annotator
@@ -543,16 +540,14 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
     """
     below = " (all are below gt_threshold)" if faint else ""
     unset = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
-    return EmptyTruthError(
-        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
-        "expected some",
-        fix=(
-            *((unset,) if faint else ()),
-            Setting("empty_gt", "count", "counts the false positives of such images"),
-            Setting("empty_gt", "skip"),
-            Setting("on_error", "skip", "leaves them out"),
-        ),
-    )
+    fixes = [unset] if faint else []
+    fixes += [
+        Setting("empty_gt", "count", "counts the false positives of such images"),
+        Setting("empty_gt", "skip"),
+        Setting("on_error", "skip", "leaves them out"),
+    ]
+    has = f"no boundary pixel in any of {annotations} annotations{below}"
+    return EmptyTruthError(f"{show(where)}: {has}, expected some", fix=tuple(fixes))
 
 
 def _to_labels(array: object) -> Map:

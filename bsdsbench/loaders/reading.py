@@ -114,7 +114,7 @@ class ReadOptions:
             refuse_jpeg_noise(values, white_of(values), self.cut, what)
         try:
             if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
-                levels = _listed(distinct_values(values))
+                levels = _join_numbers(distinct_values(values))
                 has = f"values {levels}" if levels else "gray values"
                 expected = "expected boundaries of 0 and 1 or 0 and 255"
                 raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
@@ -189,11 +189,12 @@ class ReadOptions:
         if any reaches half of white, and a prediction is to be normalised. `levels` are the
         distinct values of the map `values`, or () if there are more than LEVELS.
         """
-        are_integers, top = values.dtype.kind in "iu", float(values.max(initial=0))
+        are_integers = values.dtype.kind in "iu"
+        top = float(values.max(initial=0))
         void = void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
-            yield Setting(self.void_option, value, f"if {_listed(void)} is void")
+            yield Setting(self.void_option, value, f"if {_join_numbers(void)} is void")
         if self.kind is Kind.MASK and are_integers and self.components:
             yield Setting(f"{self.metric}.components", "none", "if both sides number objects")
         elif self.kind is Kind.MASK and are_integers:
@@ -227,18 +228,18 @@ class ReadOptions:
 
         def problem(flag: Values, has: str, expected: str = "", *fixes: Fix) -> Problem:
             """Return a problem of the first file with a flag."""
-            return Problem(_first_with(flag, images).file, has, expected, fixes)
+            return Problem(_first_evidence_with(flag, images).file, has, expected, fixes)
 
         # FEW: a mask has a third value, void or gray. GRAY: a mask has many values, so it is gray
         if flags & Values.FEW and not flags & Values.GRAY:
-            levels = _first_with(Values.FEW, images).levels
+            levels = _first_evidence_with(Values.FEW, images).levels
             # The map is no longer in memory, but its distinct values suffice for advice
             advice = self.suggest_fixes(levels, np.array(levels))
-            has = f"{side} has the values {_listed(levels)}"
+            has = f"{side} has the values {_join_numbers(levels)}"
             yield problem(Values.FEW, has, "two values, or gray levels", *advice)
         # UNIT: a mask of 8 or 16 bits goes up to 1. WHITE or GRAY: one goes up to white
         elif flags & Values.UNIT and flags & (Values.WHITE | Values.GRAY):
-            white_file = _first_with(Values.WHITE | Values.GRAY, images).file
+            white_file = _first_evidence_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
             gray = Setting("gt_threshold", 0.5, "if these are gray levels")
             fix = gray if self.truth else "save gray maps as masks, map > 128"
@@ -264,8 +265,8 @@ class ReadOptions:
         if flags & Values.PIECES and len(_object_numbers(images)) == 1:
             option = f"{self.metric}.components"
             number = Setting(option, 8, "to number them, if both sides are masks")
-            levels = _first_with(Values.PIECES, images).levels
-            has = f"{has_always} one number, {_listed(levels)}, for several pieces"
+            levels = _first_evidence_with(Values.PIECES, images).levels
+            has = f"{has_always} one number, {_join_numbers(levels)}, for several pieces"
             as_one = Setting(option, 0, "to take them as one object")
             yield problem(Values.PIECES, has, "a number for each instance", number, as_one)
         # TRAIN_IDS: a label can only be a train id of Cityscapes (0 to 18). LABEL_IDS: one can only
@@ -302,7 +303,7 @@ class ReadOptions:
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
-            phrases.append(f"void {_listed(self.void)}")
+            phrases.append(f"void {_join_numbers(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
         n_files = len(images)
@@ -323,7 +324,7 @@ def _all_flags(images: Sequence[Evidence]) -> Values:
     return reduce(or_, distinct, Values.NOTHING)
 
 
-def _first_with(flags: Values, images: Sequence[Evidence]) -> Evidence:
+def _first_evidence_with(flags: Values, images: Sequence[Evidence]) -> Evidence:
     """Return the evidence of the alphabetically first file with any of the flags."""
     return min((e for e in images if e.values & flags), key=attrgetter("file"))
 
@@ -369,7 +370,7 @@ class Readings(NamedTuple):
             if any(maxima):  # soft maps; they are 0 for masks, and for soft maps of zeros
                 largest = max(maxima)
                 form = records[maxima.index(largest)].form
-                yield _faint_problem(form, largest, beside_mask=self.gt.kind is Kind.MASK)
+                yield _problem_of_faint_maps(form, largest, beside_mask=self.gt.kind is Kind.MASK)
             else:
                 is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
@@ -379,8 +380,10 @@ class Readings(NamedTuple):
         # DARK: darker on the ground truth than elsewhere. LIGHT: not; neither flag: unknown
         dark, n_light = list[str](), 0
         for record, pred in zip(records, preds, strict=True):
-            dark += [record.image_id] if pred.values & Values.DARK else []
-            n_light += bool(pred.values & Values.LIGHT)
+            if pred.values & Values.DARK:
+                dark.append(record.image_id)
+            if pred.values & Values.LIGHT:
+                n_light += 1
         n_maps = len(dark) + n_light
         # A few masks may miss the object without being inverted
         if dark and (self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps):
@@ -390,7 +393,8 @@ class Readings(NamedTuple):
         # If the truth of all images is inverted, the check of the first images tells it
         inverted = list[str]()
         for record, gt in zip(records, gts, strict=True):
-            inverted += [record.image_id] if gt.values & Values.DARK else []
+            if gt.values & Values.DARK:
+                inverted.append(record.image_id)
         if 0 < len(inverted) < len(records):
             has = f"ground truth of {len(inverted)} of {len(records)} images is inverted"
             has += f", unlike the others: most pixels are boundary [{join_names(inverted, 3)}]"
@@ -419,9 +423,8 @@ class Readings(NamedTuple):
     ) -> str:
         """Describe how the files are read, as in "Read as: predictions ...; truth ...".
 
-        The predictions are left out if there are none, as when annotators are scored against each
-        other. Returns "" if there are no images, or if the values of an image were not examined, as
-        for the results of other programs.
+        Without predictions (annotators are scored against each other), these are left out. Returns
+        "" without images, or if values were not examined, as for the results of other programs.
         """
         preds, gts, forms = [], [], []  # the evidence of each side, and the formats of predictions
         for record in records:
@@ -451,13 +454,13 @@ def _scale_warnings(
     maps are of 16 bits and at most 255, all of these are named: an image without boundaries gives
     such a map, but hardly so often. So are maps in percent, if there are three.
     """
-    narrow, of_8_bits = [], []  # (image id, largest value)
+    narrow, of_8_bits = dict[str, float](), dict[str, float]()  # image id -> largest value
     in_percent = list[str]()  # image ids
     for record, pred in zip(records, preds, strict=True):
         if pred.values & Values.NARROW:
-            narrow.append((record.image_id, pred.strongest))
+            narrow[record.image_id] = pred.strongest
         if record.form == "soft16" and 1 < pred.strongest <= 255:
-            of_8_bits.append((record.image_id, pred.strongest))
+            of_8_bits[record.image_id] = pred.strongest
         elif pred.strongest == 100:
             in_percent.append(record.image_id)
     if 4 * len(of_8_bits) >= len(records):
@@ -467,10 +470,9 @@ def _scale_warnings(
         fix = "percent? save all maps on the same scale"
         yield InputWarning(f"{has} [{join_names(in_percent, 3)}]", fix=fix)
     if narrow:
-        ids, maxima = zip(*narrow, strict=True)
-        has = f"{len(narrow)} of {len(records)} maps have no value above {max(maxima):g}"
+        has = f"{len(narrow)} of {len(records)} maps have no value above {max(narrow.values()):g}"
         fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
-        yield InputWarning(f"{has}, unlike the others [{join_names(ids, 3)}]", fix=fix)
+        yield InputWarning(f"{has}, unlike the others [{join_names([*narrow], 3)}]", fix=fix)
 
 
 def check_all_values(
@@ -498,30 +500,30 @@ def check_all_values(
     return list(warnings.values())
 
 
-def _listed(levels: Sequence[float]) -> str:
+def _join_numbers(levels: Sequence[float]) -> str:
     """Join numbers with commas."""
     return ", ".join(f"{level:g}" for level in levels)
 
 
-def _faint_problem(form: str, top: float, beside_mask: bool) -> Problem:
+def _problem_of_faint_maps(form: str, top: float, beside_mask: bool) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
     `top` is the largest value in the set, and `form` the storage format of the map that has it:
     "soft8" (uint8), "soft16" (uint16), "classes" for a stack of boundary maps, or another one, such
     as "float". `beside_mask`: the truth is a mask, with which no regions are compared.
     """
-    full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)  # white: 1 in floats
+    white = {"soft8": 255, "soft16": 65535}.get(form, 1)  # 1 in floats
     if form == "classes" and top >= 1:  # of 8 bits, because no float map that reaches 1 is faint
-        full_scale = 255
+        white = 255
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
-    if form != "classes" and full_scale > 1 < top and not beside_mask:  # perhaps region numbers
+    if form in ("soft8", "soft16") and top > 1 and not beside_mask:  # perhaps region numbers
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
     fixes.append("--metrics contour scores masks and class labels")
-    scale = f" of {full_scale}" if full_scale > 1 else ""
+    scale = f" of {white}" if white > 1 else ""
     return Problem(
         has=f"predictions: no value above {top:.4g}{scale} in any map (0/1 or labels saved as 8 "
         "bit, 8 bit saved as 16, divided by 255 twice?)",
-        expected=f"soft maps from 0 to {full_scale}",
+        expected=f"soft maps from 0 to {white}",
         fix=tuple(fixes),
     )
 

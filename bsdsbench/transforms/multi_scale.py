@@ -63,7 +63,7 @@ class MultiScale:
         try:
             numbers = tuple(float(value) for value in values)
         except (TypeError, ValueError):
-            numbers = ()
+            numbers = ()  # refused below
         are_in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
         are_different = len(set(numbers)) == len(numbers)
         if not are_in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
