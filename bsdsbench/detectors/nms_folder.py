@@ -57,8 +57,8 @@ def nms_files(
             incomplete = sources[0] if unpaired[0] in files else folder
             has = f"no map of {join_names(unpaired)}"
             raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
-    files = find_files(target, FORMATS) if target.is_dir() else []
-    old = [path for path in files if path.parent == target]  # maps of earlier calls
+    below = find_files(target, FORMATS) if target.is_dir() else []
+    old = [path for path in below if path.parent == target]  # maps of earlier calls
     if others := sorted({id_of(path) for path in old} - ids):
         which = f"{show(target)}: also holds maps of earlier calls: {join_names(others)}"
         warn(InputWarning(f"{which}, expected only maps of {show(sources[0])}"))
