@@ -19,14 +19,14 @@ def partition_scores(positive, negative, scores, parted):
         order. The extra element is needed because each score is written at both ends, and only one
         end then advances.
 
-    Returns two indices i and j: the positives are parted[:i], and the negatives are parted[j:].
+    Returns the end of the positives, which begin at 0, and the start of the negatives in `parted`.
     """
-    i, j = 0, parted.size
-    for k in range(scores.size):
-        parted[i] = parted[j - 1] = scores[k]
-        i += np.int64(positive[k])
-        j -= np.int64(negative[k])
-    return i, j
+    positives_end, negatives_start = 0, parted.size
+    for sample in range(scores.size):
+        parted[positives_end] = parted[negatives_start - 1] = scores[sample]
+        positives_end += np.int64(positive[sample])
+        negatives_start -= np.int64(negative[sample])
+    return positives_end, negatives_start
 
 
 @kernel
@@ -42,7 +42,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j = pos.size - 1, neg.size - 1  # the next score of each class, from the highest down
-    k = 0  # index of the last point
+    point = 0  # index of the last point
     while i >= 0 or j >= 0:
         # Take the higher of the next scores, from both classes if they are equal
         if i >= 0 and j >= 0:
@@ -53,7 +53,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
         else:
             level, j = neg[j], j - 1
         # A new point, unless the last one has this score
-        k += (k == 0) | (thresholds[k] != level)
+        point += (point == 0) | (thresholds[point] != level)
         # Adding 0.0 turns -0.0 into 0.0
-        thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
-    return k + 1
+        thresholds[point], tp[point], fp[point] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
+    return point + 1

@@ -168,12 +168,12 @@ def _find_changes(switched_on, on_start, work, change_start, pixel, added):
     column i // words_per_column, and in tile i // TILE_ROWS. A frame of empty tiles surrounds the
     box, one on each side, so the first pixel of the box is in column 1, row TILE_ROWS.
     """
-    now, before, end = work.now, work.before, 0
+    now, before, n_changes = work.now, work.before, 0
     corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
-    for k in range(on_start.size - 1):
-        if on_start[k] < on_start[k + 1]:
+    for step in range(on_start.size - 1):
+        if on_start[step] < on_start[step + 1]:
             row, row_start = 0, corner  # a row of the box, and the flat index of its first pixel
-            for i in range(on_start[k], on_start[k + 1]):  # row by row
+            for i in range(on_start[step], on_start[step + 1]):  # row by row
                 while switched_on[i] >= row_start + cols:
                     row, row_start = row + 1, row_start + cols
                 col = switched_on[i] - row_start
@@ -193,17 +193,17 @@ def _find_changes(switched_on, on_start, work, change_start, pixel, added):
                 first = np.uint64(tile) * _ROWS
                 for word in range(first, first + _ROWS):
                     changes = now[word] ^ before[word]
-                    if changes and end + 64 > pixel.size:  # the word may have 64 changes
+                    if changes and n_changes + 64 > pixel.size:  # the word may have 64 changes
                         return False
                     while changes:  # one bit after another, the lowest first
                         lowest = changes & (~changes + ONE)
                         position = np.int64(ones(lowest - ONE))  # the number of lower bits
-                        pixel[end] = first_pixel + position
-                        added[end] = now[word] & lowest  # True if the bit is set now
+                        pixel[n_changes] = first_pixel + position
+                        added[n_changes] = now[word] & lowest  # True if the bit is set now
                         changes ^= lowest
-                        end += 1
+                        n_changes += 1
                     first_pixel += cols
-        change_start[k + 1] = end
+        change_start[step + 1] = n_changes
     return True
 
 
@@ -282,37 +282,37 @@ def _thin_tiles(work, now):
     """
     deleted, last_test, changed = work.deleted, work.last_test, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
-    for q in range(last_test.size):
-        last_test[q] = 1
-        if work.is_occupied[q]:
-            first = np.uint64(q) * _ROWS
+    for tile in range(last_test.size):
+        last_test[tile] = 1
+        if work.is_occupied[tile]:
+            first = np.uint64(tile) * _ROWS
             for word in range(first, first + _ROWS):
                 now[word] = work.unthinned[word]
     subiteration, last = 0, 1  # the latter is the last subiteration of any tile
     while subiteration <= last:
         # Mark the pixels to delete in all tiles, before any pixel is deleted
         n_changed = 0
-        for q in range(last_test.size):
-            if not work.is_occupied[q] or last_test[q] < subiteration:
+        for tile in range(last_test.size):
+            if not work.is_occupied[tile] or last_test[tile] < subiteration:
                 continue
             # Writes the pixels to `deleted`
-            if mark_deletable(now, deleted, q * TILE_ROWS, stride, subiteration & 1):
-                changed[n_changed] = q
+            if mark_deletable(now, deleted, tile * TILE_ROWS, stride, subiteration & 1):
+                changed[n_changed] = tile
                 n_changed += 1
         subiteration += 1
-        for i in range(n_changed):
-            q, columns = changed[i], np.uint64(0)  # bit c: a pixel of column c is deleted
-            first = np.uint64(q) * _ROWS
+        for place in range(n_changed):
+            tile, columns = changed[place], np.uint64(0)  # bit c: a pixel of column c is deleted
+            first = np.uint64(tile) * _ROWS
             for word in range(first, first + _ROWS):
                 now[word] &= ~deleted[word]
                 columns |= deleted[word]
             # Test this tile, and those at whose border it changed, in two more subiterations
             last = subiteration + 1
             # 1 if a pixel is deleted in the tile's top row, bottom row, first and last column
-            north = np.int64(deleted[q * TILE_ROWS] != 0)
-            south = np.int64(deleted[(q + 1) * TILE_ROWS - 1] != 0)
+            north = np.int64(deleted[tile * TILE_ROWS] != 0)
+            south = np.int64(deleted[(tile + 1) * TILE_ROWS - 1] != 0)
             west, east = np.int64(columns & ONE), np.int64(columns >> _LAST_BIT)
             for column in range(-west, east + 1):
-                beside = q + column * work.tiles_per_column
+                beside = tile + column * work.tiles_per_column
                 for neighbour in range(beside - north, beside + south + 1):
                     last_test[neighbour] = last

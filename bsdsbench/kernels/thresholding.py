@@ -128,18 +128,18 @@ def _flatten(values: NDArray[Any]) -> NDArray[Any]:
 
 
 @lru_cache(maxsize=16)
-def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
+def _lookup_table(dtype: np.dtype[Any], thresholds_key: bytes) -> NDArray[np.int16]:
     """Tabulate the number of thresholds that each value of uint8 (v / 255) or uint16 reaches.
 
-    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
+    thresholds_key: ascending float64 (T,) as bytes, because the cache needs a hashable argument.
 
     Returns int16, (256,) or (65536,), indexed by v.
     """
-    t, largest = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
+    thresholds, largest = np.frombuffer(thresholds_key), int(np.iinfo(dtype).max)
     # The smallest value that reaches each threshold. (No value reaches one above 1, such as inf,
     # which is clipped to 2.) Rounding may make the product too small: then add 1
-    smallest = np.ceil(np.clip(t, 0, 2) * largest)
-    smallest += (smallest / largest) < t
+    smallest = np.ceil(np.clip(thresholds, 0, 2) * largest)
+    smallest += (smallest / largest) < thresholds
     smallest = np.minimum(smallest, largest + 1)
     # The values edges[k] .. edges[k + 1] - 1 reach k thresholds
     edges = np.concatenate([[0], smallest, [largest + 1]]).astype(np.int64)
@@ -147,7 +147,7 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 
 @lru_cache(maxsize=16)
-def _buckets(thresholds: bytes) -> _Buckets:
+def _buckets(thresholds_key: bytes) -> _Buckets:
     """Build a lookup table that finds, in constant time, how many thresholds a value reaches.
 
     [0, 1] is divided into n equal buckets. n is doubled until each bucket holds at most one
@@ -155,13 +155,13 @@ def _buckets(thresholds: bytes) -> _Buckets:
     as n is a power of two. The value 1 has the extra bucket n. A value reaches all thresholds in
     lower buckets; one comparison, or a binary search, tells which it reaches in its own bucket.
 
-    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
+    thresholds_key: ascending float64 (T,) as bytes, because the cache needs a hashable argument.
     """
-    t = np.frombuffer(thresholds)
-    n = 1 << int(t.size).bit_length()  # the first power of two above T
+    thresholds = np.frombuffer(thresholds_key)
+    n = 1 << int(thresholds.size).bit_length()  # the first power of two above T
     largest_n = 16 * n
     while True:
-        bucket = np.floor(np.clip(t, 0, 1) * n).astype(np.int64)  # of each threshold
+        bucket = np.floor(np.clip(thresholds, 0, 1) * n).astype(np.int64)  # of each threshold
         are_apart = bool(np.all(np.diff(bucket) > 0))
         if are_apart or n >= largest_n:
             break
@@ -169,13 +169,13 @@ def _buckets(thresholds: bytes) -> _Buckets:
     threshold_of_bucket = None
     if are_apart:
         threshold_of_bucket = np.full(n + 1, np.nan)
-        threshold_of_bucket[bucket] = t
+        threshold_of_bucket[bucket] = thresholds
     # Bucket b, one of 0 .. n, has the thresholds with the indices first[b] to first[b + 1] - 1
     first = np.searchsorted(bucket, np.arange(n + 2))
     largest = int(np.diff(first).max(initial=0))  # the most thresholds in one bucket
     n_comparisons = largest.bit_length()  # of a binary search among them
     # NaN, which no value reaches, where a search in the last buckets looks beyond the thresholds
-    padded = np.append(t, np.full(1 << n_comparisons, np.nan))
+    padded = np.append(thresholds, np.full(1 << n_comparisons, np.nan))
     return _Buckets(n, bucket, threshold_of_bucket, first, padded, n_comparisons)
 
 
@@ -196,17 +196,17 @@ def _float_levels(values, reaching, first, thresholds, n_comparisons, n_buckets,
     n_buckets: the number of buckets, a power of two, as a float.
     levels int16 (N,): 0 on entry.
     """
-    for p in reaching:
-        value = np.float64(values[p])
+    for i in reaching:
+        value = np.float64(values[i])
         scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < n_buckets else n_buckets
         level = first[np.int64(scaled)]  # thresholds of the lower buckets
         # Add powers of two, the largest first: each if the value reaches that many thresholds more
-        for h in range(n_comparisons - 1, -1, -1):
-            step = 1 << h
+        for power in range(n_comparisons - 1, -1, -1):
+            step = 1 << power
             level += step * (value >= thresholds[level + step - 1])
-        levels[p] = level
+        levels[i] = level
 
 
 @kernel(_nrt=False)
@@ -224,14 +224,14 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
         bucket, else 0. The histogram is the sum of the rows. Neighbouring values are counted in
         different rows, so that one increment need not wait for another.
     """
-    for p in range(values.size):
-        value = np.float64(values[p])
+    for i in range(values.size):
+        value = np.float64(values[i])
         scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0  # 0 for NaN too
         scaled = scaled if scaled < n_buckets else n_buckets
         bucket = np.int64(scaled)
         reached = value >= threshold_of_bucket[np.uint64(bucket)]
-        hist[p % _LANES, np.uint64(4 * bucket + 2 * reached + gt[p])] += 1
+        hist[i % _LANES, np.uint64(4 * bucket + 2 * reached + gt[i])] += 1
 
 
 @kernel(_nrt=False)

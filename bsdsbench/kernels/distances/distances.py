@@ -326,7 +326,7 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
 
 
 @inner
-def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vertex_y, until):
+def _lower_envelope(distance, row, first, last, row_step, col_step, vertex_x, vertex_y, until):
     """Turn distances along columns into squared Euclidean distances, for a run of pixels in a row.
 
     distance float64 (H, W): on entry, the number of rows from each pixel to the nearest pixel with
@@ -344,33 +344,32 @@ def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vert
     """
     # Add the parabolas from left to right. All have the same shape, so the new one is the lowest to
     # the right of its crossing with the last. If the last begins further right, it is useless
-    n = 0
+    n_parabolas = 0
     for column in range(max(first - 1, 0), min(last + 1, distance.shape[1])):
         outside = column < first or column >= last
-        y = 0.0 if outside else distance[r, column] * row_step
+        y = 0.0 if outside else distance[row, column] * row_step
         y *= y
         if y == np.inf:  # no other label in this column
             continue
         x = column * col_step
         crossing = -np.inf  # the x from which the new parabola is the lowest
-        while n > 0:
-            crossing = (y + x * x - vertex_y[n - 1] - vertex_x[n - 1] * vertex_x[n - 1]) / (
-                2 * (x - vertex_x[n - 1])
-            )
-            if crossing > until[n - 1]:
+        while n_parabolas > 0:
+            last_x, last_y = vertex_x[n_parabolas - 1], vertex_y[n_parabolas - 1]
+            crossing = (y + x * x - last_y - last_x * last_x) / (2 * (x - last_x))
+            if crossing > until[n_parabolas - 1]:
                 break
-            n -= 1
-        vertex_x[n], vertex_y[n], until[n] = x, y, crossing
-        n += 1
-    if n == 0:
+            n_parabolas -= 1
+        vertex_x[n_parabolas], vertex_y[n_parabolas], until[n_parabolas] = x, y, crossing
+        n_parabolas += 1
+    if n_parabolas == 0:
         for column in range(first, last):
-            distance[r, column] = np.inf
+            distance[row, column] = np.inf
         return
-    until[n] = np.inf
+    until[n_parabolas] = np.inf
     # Read the envelope at each column
-    i = 0
+    parabola = 0
     for column in range(first, last):
-        while until[i + 1] < column * col_step:
-            i += 1
-        along = column * col_step - vertex_x[i]
-        distance[r, column] = vertex_y[i] + along * along
+        while until[parabola + 1] < column * col_step:
+            parabola += 1
+        along = column * col_step - vertex_x[parabola]
+        distance[row, column] = vertex_y[parabola] + along * along

@@ -85,10 +85,10 @@ def _best_partner(vertex, side, opposite):
     partner, best, second = np.uint32(NO_VERTEX), np.int64(0), np.int64(0)
     # The edges of a vertex stand behind a header, whose field `to` is the index where they end
     header = side.nodes[vertex].edge_header
-    for e in range(header + 1, side.edges[header].to):
-        gain = side.edges[e].weight - opposite.nodes[side.edges[e].to].dual
+    for edge in range(header + 1, side.edges[header].to):
+        gain = side.edges[edge].weight - opposite.nodes[side.edges[edge].to].dual
         if gain > best:
-            best, second, partner = gain, best, side.edges[e].to
+            best, second, partner = gain, best, side.edges[edge].to
         elif gain > second:
             second = gain
     return partner, best, second
