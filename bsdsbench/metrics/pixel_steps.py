@@ -127,8 +127,6 @@ def steps_of_soft(
     masks: bool (A, H, W), the pixels that each of A annotators marked.
     valid: bool (H, W), False at void pixels; None if no pixel is void.
     beta2: beta^2 of the F that is shown.
-
-    In the result, `matches` is summed over annotators.
     """
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)

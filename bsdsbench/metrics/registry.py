@@ -185,9 +185,12 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
-    # A metric whose options switch matching off has no curve, and `used` returns ()
-    curved = (metric for metric in map(get, metrics) if metric.curved)
-    return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
+    with_curves: tuple[str, ...] = ()
+    for metric in map(get, metrics):
+        # A metric whose options switch matching off has no curve, and `used` returns ()
+        if metric.curved and metric.used(metric.options_of(protocol)):
+            with_curves += (metric.name,)
+    return with_curves
 
 
 @cache  # reading the metadata of every installed package is slow
@@ -228,10 +231,7 @@ def read_protocol(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe in one line the settings that affect the scores of these metrics.
-
-    They are fields of the protocol, and the options of the metrics with their conventions.
-    """
+    """Describe in one line the protocol fields and options that affect the metrics' scores."""
     conventions, used_fields = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)

@@ -215,12 +215,12 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEAN_KEYS}  # without PQ, SQ and RQ
         # Annotated pixels of each class, (S, C): sums over the predicted class, without "no class"
-        gt = total["confusion"].sum(axis=2)[:, :-1]
+        n_gt = total["confusion"].sum(axis=2)[:, :-1]
         n_right = np.trace(total["confusion"][:, :-1, :-1], axis1=1, axis2=2)
-        gt_share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
+        gt_share = defined_ratio(n_gt, n_gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
             "fw_iou": (gt_share * np.nan_to_num(by_class["iou"])).sum(axis=1),
-            "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
+            "pixel_accuracy": defined_ratio(n_right, n_gt.sum(axis=1)),
             # Means over classes, and "over", their numbers. The mean of "iou" is called "mean_iou",
             # but that of "pq" remains "pq"
             **class_means({_MEAN_KEYS.get(key, key): v for key, v in by_class.items()}),
@@ -229,9 +229,11 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
             by_class |= objects
-        by_class["gt_pixels"] = gt
+        by_class["gt_pixels"] = n_gt
         per_class: dict[str, dict[str, Map]] = {}
-        for k, name in enumerate(names if len(names) > 1 else ()):
+        if len(names) == 1:  # a single class has the scores above
+            return {**scores, "per_class": per_class}
+        for k, name in enumerate(names):
             has_objects = k < len(opt.class_names)  # "ground" has none
             keys = by_class if has_objects else (*_MEAN_KEYS, "gt_pixels")
             per_class[name] = {key: by_class[key][:, k] for key in keys}

@@ -496,9 +496,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         near = [dilate(boundaries[k], radius) for k in annotated]
         strength = np.stack([maps[:, pixels].mean(axis=1) for pixels in near])  # (class, map)
         rows, best = linear_sum_assignment(strength, maximize=True)
-        own_sum = strength[rows, annotated].sum()
-        if strength[rows, best].sum() > 2 * max(own_sum, 0):
-            moved = (strength[rows, best] - strength[rows, annotated]).argmax()
+        on_own_map, on_best_map = strength[rows, annotated], strength[rows, best]  # of each class
+        if on_best_map.sum() > 2 * max(on_own_map.sum(), 0):
+            moved = (on_best_map - on_own_map).argmax()
             name, other = opt.classes[annotated[moved]], opt.classes[best[moved]]
             problem = f"boundaries of the classes are in maps of others ({name} in that of {other})"
             yield "classes", problem, "check the order of the maps and `semantic.first`"

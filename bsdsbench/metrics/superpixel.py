@@ -8,7 +8,6 @@ Conventions. Each distinct label is one region, even if it is not connected (opt
 The mean, minimum and maximum over annotators are reported. Scores are means over images.
 
 Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018.
-The docstring of each measure names its source.
 """
 
 from __future__ import annotations

@@ -277,9 +277,8 @@ class Evidence:
     def __or__(self, other: Evidence) -> Evidence:
         """Combine the statistics of two sets of maps to those of all these maps.
 
-        Two `levels`, tuples of the distinct values of a map, cannot be combined; the larger tuple
-        is kept, so that the order of the operands does not matter. Of two files, the one that comes
-        first in sort order is named.
+        Two `levels`, tuples of the distinct values of a map, cannot be combined: the larger tuple
+        is kept. Of two files, the first in sort order is named. So their order does not matter.
         """
         return Evidence(
             values=self.values | other.values,
@@ -376,7 +375,9 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         """Convert the counts of each metric to `Counts`, and make both mappings read-only."""
-        counts = dict(zip(self.counts, map(checked_counts, self.counts.values()), strict=True))
+        counts = {}
+        for metric, arrays in self.counts.items():
+            counts[metric] = checked_counts(arrays)
         object.__setattr__(self, "counts", ReadOnlyDict(counts))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 

@@ -166,7 +166,6 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
     The weights of S samples tell how many times each of N images occurs. An image has K values.
-    Weights are converted for some 4 million elements at a time, to save memory.
 
     Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
     images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block

@@ -367,7 +367,10 @@ class ContourMetric(LabelMetric[ContourOptions]):
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
-        return Counts(**counts, frame=sequences.encode_id(gt.image_id))
+        code_points = [
+            [ord(character)] for character in gt.image_id
+        ]  # floats, padded with NaN later
+        return Counts(**counts, frame=np.array(code_points, np.float64))
 
     def spacing_of(self, opt: ContourOptions) -> Spacing | None:
         """Return `opt.spacing` if distances are measured (the group "distance" or "nsd")."""

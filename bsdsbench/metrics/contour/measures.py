@@ -225,7 +225,7 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> Floa
     if name == "biou-min":  # the smaller of Boundary IoU, computed so far, and IoU
         values = np.minimum(values, iou(compared.areas))
     if isinstance(inputs, tuple):  # two outlines
-        lacks_pred, lacks_gt = (outline.n_points == 0 for outline in inputs)
+        lacks_pred, lacks_gt = inputs[0].n_points == 0, inputs[1].n_points == 0
     else:  # areas (n, 3): in both maps, in pred, in gt; or of skeletons (n, 2, 2): inside, all
         in_pred_and_gt = inputs[:, :, 1] if inputs.ndim == 3 else inputs[:, 1:]
         lacks_pred, lacks_gt = (in_pred_and_gt == 0).T

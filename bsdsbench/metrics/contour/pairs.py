@@ -364,9 +364,8 @@ def _number_regions(values: Ints, opt: MapContents, what: str) -> Regions:
     - background: 0 and -1. With a divisor, class 0 if the classes start above 0, and all values of
       a prediction that is -1 everywhere.
 
-    Raises DataError, which begins with `what`, if a value is not a valid instance; and for a value
-    such as 7 that may be instance 7 of class 0, or the label of class 7 without a number, unless
-    `opt.things` says which: it is empty for the former, names the classes with numbers otherwise.
+    Raises DataError if a value is no valid instance; or if it may be, such as 7, instance 7 of
+    class 0 or the label of class 7, and `opt.things` (classes with numbers) is None.
     """
     if opt.divisor:
         classes = values // opt.divisor
@@ -436,7 +435,8 @@ def match_regions(
     # `pixels` (overlaps,): the maps have each distinct pair of values, an overlap, in so many
     # pixels. The sum over the overlaps of a region is its area; `find_instances` left out crowds
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
-    n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
+    gt_area, pred_area = gt.count_pixels(pixels), pred.count_pixels(pixels)
+    pred_area += instances.on_crowd
     # Candidate i: the regions gt_at[i] and pred_at[i] have shared[i] pixels in common. Each overlap
     # that is in a region of both maps is one
     is_in_both = (pred.region_of_overlap >= 0) & (gt.region_of_overlap >= 0)
@@ -448,7 +448,7 @@ def match_regions(
         shared_of_gt = np.bincount(gt_at[is_same], shared[is_same], gt.ids.size)
         _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
         shared = shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
-    iou = ratio(shared, n_gt[gt_at] + n_pred[pred_at] - shared)
+    iou = ratio(shared, gt_area[gt_at] + pred_area[pred_at] - shared)
     pairs = np.lexsort((pred_at, gt_at))  # indices of paired candidates, by gt_at, then pred_at
     if rule in ("iou", "one-to-one"):
         is_pair = (iou > least_iou) & (gt.class_of[gt_at] == pred.class_of[pred_at])

@@ -51,8 +51,8 @@ def draw_classes(pair: LabelPair, names: Sequence[str], spacing: Spacing | None)
     # For each drawing, MATCHED where both maps have the same object of its class, OTHER where they
     # have different ones, FALSE for an object in pred only, MISSED for one in gt only, otherwise 0
     columns = []
-    for k in parts.values():
-        is_wanted = np.ones(pair.n, bool) if k is None else pair.class_of == k
+    for class_index in parts.values():
+        is_wanted = np.ones(pair.n, bool) if class_index is None else pair.class_of == class_index
         is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
         in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
         is_right = in_pred & (pair.pred == pair.gt)
@@ -63,7 +63,7 @@ def draw_classes(pair: LabelPair, names: Sequence[str], spacing: Spacing | None)
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     # Index of a class, or None for all classes -> the two pixels at its largest Hausdorff distance
     errors = {} if spacing is None else _largest_errors(pair, spacing)
-    marks = tuple(errors.get(k) for k in parts.values())
+    marks = tuple(map(errors.get, parts.values()))
     numbers = np.arange(float(len(parts)))  # of the drawings
     # The columns of match counts: matched and all pixels of gt, then of pred
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)

@@ -22,11 +22,6 @@ _RECALLED = 0.5  # recall is the share of frames in which a measure is above thi
 _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
-def encode_id(image_id: str) -> Floats:
-    """Encode an image id of L characters as code points, float64 (L, 1), to store it as a count."""
-    return np.array([[ord(character)] for character in image_id], np.float64)
-
-
 def follow_objects(stack: Stack) -> Stack:
     """Collect the measures of each object along its sequence of frames (images), as DAVIS does.
 
@@ -34,7 +29,7 @@ def follow_objects(stack: Stack) -> Stack:
 
     `stack` holds these counts of N frames, padded with NaN to equal lengths:
 
-    frame : (N, L, 1), the image ids from `encode_id`
+    frame : (N, L, 1), the code points of the image ids
     objects : (N, n, 3 + M), a row for each object of either map with its number, its pixels in
         pred, its pixels in gt, and M measures
     absent : (N, M), the measures of two empty masks
@@ -88,7 +83,7 @@ def follow_objects(stack: Stack) -> Stack:
 def _group_frames(codes: Floats) -> list[Ints]:
     """Return the indices of the frames of each sequence, in natural order ("2" before "10").
 
-    codes (N, L): the image ids SEQUENCE/FRAME as code points, from `encode_id`, padded with NaN.
+    codes (N, L): the image ids SEQUENCE/FRAME as code points, padded with NaN.
     """
     ids = []
     for padded_codes in codes:

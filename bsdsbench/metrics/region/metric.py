@@ -250,14 +250,16 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
 
-        Each annotator in turn is the prediction of `region_counts`. Measures that are ratios, such
-        as `pri`, are averaged over annotators, and counts in pixels or regions are summed. The only
-        threshold is 1. The image has at least two annotators, which the caller checks.
+        Measures that are ratios, such as `pri`, are averaged over the annotators, of which there
+        are at least two, and counts in pixels or regions are summed. The only threshold is 1.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
-        counts = [region_counts(maps[k], maps[:k] + maps[k + 1 :]) for k in range(len(maps))]
+        counts = []
+        for k, predicted in enumerate(maps):
+            others = maps[:k] + maps[k + 1 :]
+            counts.append(region_counts(predicted, others))
         sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
         means = {name: sums[name] / len(maps) for name in _AVERAGED_FOR_HUMANS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
