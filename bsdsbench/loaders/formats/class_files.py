@@ -102,19 +102,18 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with file_errors(file, "instances"):
         struct = arrays.get("GTinst")
-        parts["instances"] = (
-            struct["Segmentation"] if struct else pictures.require_one_array(arrays, file)
-        )
+        instances = struct["Segmentation"] if struct else pictures.require_one_array(arrays, file)
+        parts["instances"] = instances
         boundaries = parts.get("class_boundaries")  # bool (C, H, W)
         if not struct or boundaries is None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        differ = len(outlines) != categories.size
-        if differ and len(outlines) == len(classes):  # refined annotations
+        n_outlines = len(outlines)
+        if n_outlines != categories.size and n_outlines == len(classes):  # refined annotations
             categories = classes
-        if len(outlines) != categories.size or not np.isin(categories, classes).all():
-            fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
+        if n_outlines != categories.size or not np.isin(categories, classes).all():
+            fault = f"{n_outlines} Boundaries and {categories.size} Categories"
             raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")
         boundaries[:] = False
         for category, outline in zip(categories, outlines, strict=True):

@@ -303,7 +303,8 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
     which must list each once. The id 0 is void and not checked.
     """
     for segment_id in {*drawn_ids, *listed_ids} - {0}:
-        n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
+        n_listed = listed_ids.count(segment_id)
+        is_drawn = segment_id in drawn_ids
         if not is_drawn or n_listed != 1:
             presence = "is" if is_drawn else "is not"
             listing = f"{n_listed} times" if n_listed else "not"
@@ -323,7 +324,7 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     are_unique = len({path.stem for path in paths}) == len(paths)
     by_id: dict[int, tuple[str, _Size]] = {}
     for image, path in zip(images, paths, strict=True):
-        height, width = (_get_field(image, name) for name in ("height", "width"))
+        height, width = _get_field(image, "height"), _get_field(image, "width")
         if not all(isinstance(n, int | float) and n % 1 == 0 for n in (height, width)):
             fault = f"an image of height {height!r} and width {width!r}"
             raise FaultError(f"{fault}, expected whole numbers")
@@ -443,8 +444,8 @@ def _fits_box(mask: Bools, box: Sequence[float]) -> bool:
     as x, y, x, y of two opposite corners. It is enough if one of them fits.
     """
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    # Corners (x, y) of the mask's bounding box; the upper ones are exclusive
-    mask_low, mask_high = np.array([columns[0], rows[0]]), np.array([columns[-1], rows[-1]]) + 1
+    mask_low = np.array([columns[0], rows[0]])  # corners (x, y) of the mask's bounding box
+    mask_high = np.array([columns[-1], rows[-1]]) + 1  # exclusive
     mask_area = (mask_high - mask_low).prod()
     low, size_or_high = np.array(box, np.float64).reshape(2, 2)
     for high in (low + size_or_high, size_or_high):
@@ -514,9 +515,8 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bools:
 
     The runs go down one column after another, and are alternately outside and inside the mask. The
     first run is outside, and may have length 0. `counts` are the lengths: a list of numbers, or
-    COCO's compressed text. Raises FaultError, with `where` at the start of the message, if the
-    lengths do not add up to the number of pixels. pycocotools would leave the missing pixels
-    undefined.
+    COCO's compressed text. Raises FaultError, which begins with `where`, if the lengths do not
+    add up to the number of pixels, of which pycocotools would leave the rest undefined.
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)  # [-1] if invalid
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()

@@ -93,9 +93,8 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
         if name in arrays:
             return to_plane(arrays[name], "depth")
     if needed:
-        raise FaultError(
-            f"has {join_names(sorted(arrays))}, expected one array, or one named depth"
-        )
+        has = f"has {join_names(sorted(arrays))}"
+        raise FaultError(f"{has}, expected one array, or one named depth")
     return None
 
 

@@ -40,11 +40,12 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
         name = id_of(path)
-        if ids is None or name in ids:
-            if name in photos:
-                both = f"{show(photos[name])} and {show(path)}"
-                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
-            photos[name] = path
+        if ids is not None and name not in ids:
+            continue
+        if name in photos:
+            both = f"{show(photos[name])} and {show(path)}"
+            raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
+        photos[name] = path
     return photos
 
 

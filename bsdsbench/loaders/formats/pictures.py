@@ -115,7 +115,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
             if os.path.splitext(name)[1].lower() in suffixes:
                 paths.append(place / entry.name)  # even a folder "a.png", so that an error names it
             # Unlike is_dir, isdir does not raise for a link that leads to itself
-            if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
+            is_folder = os.path.isdir(entry) if entry.is_symlink() else entry.is_dir()
+            if is_folder:
                 pending.append((name, (*parents, identity)))
     return sorted(paths, key=natural_sort_key)
 
@@ -313,10 +314,9 @@ def _merge_channels(array: Map, mode: str) -> Map:
 def _check_mode(header: ImageFile.ImageFile) -> None:
     """Raise FaultError if Pillow could not decode the exact gray values of an image.
 
-    This rejects images with several pages (other than the smaller copies of the first page that a
-    TIFF file may have), bands beside gray, colours and alpha, PNM files with a maxval other than
-    255 or 65535, 16-bit colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote
-    as 1 bit.
+    This rejects several pages (other than smaller copies of the first in a TIFF file), bands beside
+    gray, colours and alpha, PNM files with a maxval other than 255 or 65535, 16-bit colour, the
+    modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit.
     """
     mode = header.mode
     n_pages = getattr(header, "n_frames", 1)
@@ -362,7 +362,8 @@ def refuse_jpeg_noise(mask: Map, white: float, cut: float, what: str) -> None:
     """
     if cut >= 1 / 255:
         return
-    is_object, is_faint = mask >= white / 2, (mask > 0) & (mask < white / 8)
+    is_object = mask >= white / 2
+    is_faint = (mask > 0) & (mask < white / 8)
     n_dark = np.count_nonzero((mask > 0) & (mask < white / 2))
     n_object, n_faint = np.count_nonzero(is_object), np.count_nonzero(is_faint)
     is_mostly_faint = n_faint >= 0.85 * n_dark  # 86 % and more in JPEG of quality 50 to 95
@@ -541,7 +542,7 @@ def refuse_last_axis(array: Map, noun: str = "annotators", limit: float = math.i
     A, the number of annotators or of what else the `noun` says, is then the shortest axis, which is
     above 1 and below `limit`; and the first has more than MOST_ANNOTATORS entries.
     """
-    axis = min(2, 1, key=array.shape.__getitem__)
+    axis = 2 if array.shape[2] <= array.shape[1] else 1  # the shorter one of the two
     if array.shape[0] > MOST_ANNOTATORS and 1 < array.shape[axis] < min(array.shape[0], limit):
         wanted = np.moveaxis(array, axis, 0).shape
         fault = f"shape {array.shape}, expected the {noun} first, {wanted}"

@@ -58,7 +58,9 @@ class LabelsAndScores(NamedTuple):
 
         They are returned unchanged if a file has no ids, or if the ids differ.
         """
-        if self.ids == other.ids or not (self.ids and other.ids and {*self.ids} == {*other.ids}):
+        if not self.ids or not other.ids or self.ids == other.ids:
+            return self
+        if {*self.ids} != {*other.ids}:
             return self
         row_of_id = {sample_id: row for row, sample_id in enumerate(self.ids)}
         order = [row_of_id[sample_id] for sample_id in other.ids]
@@ -164,10 +166,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 
 
 def _check_numbers(table: Floats, text: str) -> None:
-    """Raise FaultError if a table (n, 2 or 3) is empty, has NaN, or scores with two readings.
-
-    `text` is what the numbers were read of.
-    """
+    """Raise FaultError if the table (n, 2 or 3) of a text is empty, has NaN or unclear points."""
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):

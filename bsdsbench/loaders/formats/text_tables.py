@@ -68,7 +68,8 @@ def points_of_thousands(numbers: Floats, text: str) -> DoubtfulNumbers | None:
     end of percentages), or are written with exactly three decimals. Scores that are printed with as
     many decimals, or digits, do not look so: they have 226.000 or 226.1 beside 1.226.
     """
-    whole = abs(numbers[numbers == np.rint(numbers)])
+    is_whole = numbers == np.rint(numbers)
+    whole = np.abs(numbers[is_whole])
     if whole.size == numbers.size or not 100 < whole.max(initial=0) < 1000:
         return None
     cells = dict.fromkeys(re.findall(r"\d+\.\d*", text))  # in their order
