@@ -126,7 +126,8 @@ def _find_rows(
         file_id = id_of(path)  # without folder and suffix
         without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
         spellings = (name, path, without_suffix, file_id)
-        ids.append(next((spelling for spelling in spellings if spelling in known), name))
+        known_spellings = [spelling for spelling in spellings if spelling in known]
+        ids.append(known_spellings[0] if known_spellings else name)
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
     repeated = [image_id for image_id, n in Counter(ids).items() if n > 1 and image_id in images]
     lacking = [image_id for image_id in images if image_id not in row_numbers]

@@ -222,11 +222,12 @@ def values_by_score(run: Evaluation, metric: str) -> Mapping[str, Sequence[float
 
     The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
     """
+    values_of_score: dict[str, Sequence[float]] = {}
     if not run.records:  # the run was read from official result files, which store these scores
         images = run.image_scores(metric).values()  # for each image, a dict from key to score
-        keys = dict.fromkeys(key for scores in images for key in scores)
-        return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
-    values_of_score = {}
+        for key in dict.fromkeys(key for scores in images for key in scores):
+            values_of_score[f"{metric}.{key}"] = [scores.get(key, np.nan) for scores in images]
+        return values_of_score
     for part, values_by_key in run.image_values(metric).items():  # "": the overall scores
         prefix = f"{metric}.{part}." if part else f"{metric}."
         for key, values in values_by_key.items():

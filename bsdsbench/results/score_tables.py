@@ -93,10 +93,8 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run in which missing predictions were counted as empty maps."""
     lines = []
     for run in runs:
-        missing = []
-        for record in run.records:
-            if record.form == "none":  # the storage format of a missing prediction
-                missing.append(record.image_id)
+        # "none" is the storage format of a missing prediction
+        missing = [record.image_id for record in run.records if record.form == "none"]
         if missing:
             share = f"{len(missing)} of {quantity(len(run.records), 'image')}"
             names = join_names(missing)
@@ -471,16 +469,14 @@ def _score_table(
     intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
     has_parts = rows[0].part != ""
-    labels = [METHOD] if not (has_parts and is_single) else []
-    labels = [PART, *labels] if has_parts else labels
+    labels = [PART, METHOD] if has_parts else [METHOD]
+    if has_parts and is_single:  # all rows are of the one method
+        labels = [PART]
     # Keys of the scores in any row, each once, in order
     keys_of_rows = dict.fromkeys(key for row in rows for key in row.scores)
     protocol = runs[0].protocol
     columns = _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen)
-    ap_keys: list[str] = []  # keys of the fields that hold an AP
-    for field, column in columns.items():
-        if is_ap(column.key):
-            ap_keys.append(field.key)
+    ap_keys = [field.key for field, column in columns.items() if is_ap(column.key)]
     table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
         cells: list[Cell] = [row.part] if has_parts else []

@@ -449,7 +449,8 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     for record in records:
         with_own_evidence.update(record.others)  # names of metrics
         have_groups = have_groups or bool(record.groups)
-    for metric in ("", *sorted(with_own_evidence)) if records else ():  # "": the first metric
+    with_evidence = ["", *sorted(with_own_evidence)] if records else []  # "": the first metric
+    for metric in with_evidence:
         for side in _SIDES:  # "pred" and "gt"
             prefix = f"{metric}:{side}" if metric else side
             rows, files = [], []
@@ -514,8 +515,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     # The evidence for the first metric, in "gt_values" and so on, and that for metrics for which it
     # differs, in "METRIC:gt_values" and so on. There is none without images
     first_evidence = _pop_evidence(arrays, "") if n_images else []
-    with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    other_evidence = {name: _pop_evidence(arrays, name) for name in with_evidence if n_images}
+    other_metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
+    other_evidence = {name: _pop_evidence(arrays, name) for name in other_metrics if n_images}
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for row in groups:
