@@ -135,8 +135,7 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():
-        pair = np.broadcast_arrays(n_included, n_all)
-        entry[score] = {unit: np.stack(pair, axis=-1)}  # (S, 2)
+        entry[score] = {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}  # (S, 2)
     return entry
 
 
@@ -151,7 +150,8 @@ def image_means(weights: Weights, values: Mapping[str, Floats]) -> ScoreTree:
         return {}
     table = np.column_stack(list(values.values()))  # (N, scores)
     means = weighted_mean(weights, table)  # (S, scores)
-    n_defined, n_images = weighted_sum(weights, ~np.isnan(table)), weights.sum(axis=1)
+    n_defined = weighted_sum(weights, ~np.isnan(table))  # (S, scores)
+    n_images = weights.sum(axis=1)
     scores: dict[str, Any] = {name: means[:, k] for k, name in enumerate(values)}
     counts = {name: (n_defined[:, k], n_images) for k, name in enumerate(values)}
     return {**scores, "over": over("images", counts)}
@@ -430,7 +430,7 @@ class Metric(ABC, Generic[Opt]):
         scores of each part, such as a class, follow with keys PART.KEY ("road.iou").
         """
         overall = {column.key: column for column in self.columns_of(tree)}
-        yield from _scores_in(tree, overall)
+        yield from _columns_with_scores(tree, overall)
         if protocol is None:
             return
         # "road" -> ("per_class", "road"): the scores of this class are tree["per_class"]["road"]
@@ -438,7 +438,7 @@ class Metric(ABC, Generic[Opt]):
             scores = part_of(tree, path) or {}  # {} if the part has no scores
             # A part may have columns of its own, and any of the columns of the whole
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
-            for key, column, value in _scores_in(scores, columns):
+            for key, column, value in _columns_with_scores(scores, columns):
                 if ".".join((*path, key)) not in overall:  # else the whole had it: "seval.ods"
                     yield f"{part}.{key}", column, value
 
@@ -537,9 +537,9 @@ class Metric(ABC, Generic[Opt]):
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
-        n = len(stack[min(stack.keys() - self.shared)])  # any array with an image axis will do
-        once = np.ones((1, n), np.int64)
-        scores = {**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n}
+        n_images = len(stack[min(stack.keys() - self.shared)])  # of any array with an image axis
+        once = np.ones((1, n_images), np.int64)  # one data set, each image once
+        scores = {**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n_images}
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
@@ -560,7 +560,7 @@ class Metric(ABC, Generic[Opt]):
             yield self.all_scores(block, weights, protocol)
 
 
-def _scores_in(
+def _columns_with_scores(
     tree: Mapping[str, object], columns: Mapping[str, Column]
 ) -> Iterator[tuple[str, Column, Any]]:
     """Yield (key, column, value) for each of the columns that is a score and has a value."""

@@ -133,7 +133,7 @@ class CurveMetric(ValuesMetric[Opt]):
             if curve_score is None:  # such as a class without annotated boundaries
                 continue
             folder = f"{safe_name(path[-1])}/" if path else ""  # () is the path of a single curve
-            images = np.flatnonzero(counted[:, k])
+            images = np.flatnonzero(counted[:, k])  # indices of those that count for this curve
             listed_ids, of_images = np.array(ids)[images].tolist(), matches[images]
             for name, text in format_boundary_tables(
                 curve_score, listed_ids, stack["thresholds"], of_images, protocol.ods_rule
@@ -183,8 +183,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
         Each map in turn serves as the prediction, at the single threshold 0.5. Returns the arrays
         of `boundary_counts`: `matches` (1, 4), and with several tolerances `other_matches`, summed
-        over the left-out annotators; and `thresholds` (1,), not summed. The image has at least two
-        annotators, which `count_image` checks.
+        over the left-out annotators; and `thresholds` (1,), not summed.
         """
         annotators = gt.boundaries
         for_binary_maps = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
@@ -376,17 +375,18 @@ def _count_boundaries(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)  # the tolerances in pixels
-    widest = prepare_truth(gt_maps, max(radii))
-    at_thresholds = threshold_changes(pred, shape, protocol, dropped, valid)
-    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on
-    thresholds, changes, size = at_thresholds  # `size` (T,): pixels of the map after each step
+    widest_truth = prepare_truth(gt_maps, max(radii))
+    # `changes`: the pixels that enter or leave the predicted map, from the highest threshold on.
+    # `n_pred` (T,): the pixels of the map after each step
+    thresholds, changes, n_pred = threshold_changes(pred, shape, protocol, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"  # which have no threshold 0
-    total_gt = np.full(thresholds.size, widest.vertices.pixel.size)  # equal at all thresholds
+    n_gt = widest_truth.vertices.pixel.size  # of all annotators, at every threshold
+    total_gt = np.full(thresholds.size, n_gt)
     tables = []  # one table (T, 4) for each tolerance, in order of ascending thresholds
     for radius in radii:
-        target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(changes, target)  # in the order of the steps
-        table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
+        truth_at_radius = widest_truth if radius == max(radii) else prepare_truth(gt_maps, radius)
+        matched_gt, matched_pred = match_steps(changes, truth_at_radius)  # from the highest
+        table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], n_pred[::-1]])
         if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
         tables.append(table)
@@ -395,9 +395,8 @@ def _count_boundaries(
     counts = {"thresholds": thresholds, "matches": tables[0]}
     if len(tables) > 1:
         counts[OTHER_MATCHES] = np.stack(tables[1:])
-    return cast(
-        MatchCounts, unchecked_counts(counts)
-    )  # not validated again, as the kernels made them
+    # Not validated again, as the kernels made them
+    return cast(MatchCounts, unchecked_counts(counts))
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bools:
@@ -461,13 +460,15 @@ def threshold_changes(
             changes = thinning.stack_changes(clean(rebuild_maps(changes, shape)))
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[changes.pixel]
-        start = np.r_[0, np.cumsum(is_kept)][changes.start]  # without those dropped before a step
+        n_kept = np.r_[0, np.cumsum(is_kept)]  # of the first 0, 1, .. changes
+        start = n_kept[changes.start]
         changes = thinning.MapChanges(start, changes.pixel[is_kept], changes.added[is_kept])
-    # Of the start[k] changes before step k, some add a pixel, and all others remove one
     n_added = np.zeros(changes.added.size + 1, np.int64)  # by the first 0, 1, .. changes
     np.cumsum(changes.added, out=n_added[1:])
+    # Of the start[k] changes before step k, some add a pixel, and all others remove one
     n_added_before = n_added[changes.start]
-    size = (n_added_before - (changes.start - n_added_before))[1:]
+    n_removed_before = changes.start - n_added_before
+    size = (n_added_before - n_removed_before)[1:]
     return ThresholdChanges(thresholds, changes, size)
 
 

@@ -79,31 +79,27 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         soft = prepare(pred.soft, protocol, valid)
         same_shape(soft.shape, masks.shape[1:], pred.where)
         counted = np.ones(soft.shape, bool) if valid is None else valid
-        # Of each counted pixel: its value, the number of annotators who marked it, its bin
-        p, n_marked, n_annotators = (
-            to_unit_range(soft)[counted],
-            masks.sum(axis=0)[counted],
-            len(masks),
-        )
+        n_annotators = len(masks)
+        value = to_unit_range(soft)[counted]  # (pixels,), of each counted pixel
+        n_marked = masks.sum(axis=0)[counted]  # (pixels,), the annotators who marked it
         # A value within the rounding error of the map's dtype from an edge of bins is on the edge:
         # edges are lowered if it belongs to the upper bin, and raised if to the lower one
         error = _FLOAT32_ERROR if soft.dtype == np.float32 else RELATIVE_TOLERANCE  # of float64
         edges = np.arange(1, opt.bins) / opt.bins  # without 0 and 1: the end bins are open there
         edges = edges / (1 + error) if opt.closed == "left" else edges * (1 + error)
-        bin_of = np.searchsorted(edges, p, "right" if opt.closed == "left" else "left")
+        bin_of = np.searchsorted(edges, value, "right" if opt.closed == "left" else "left")
         return {
             "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),
             "marked": np.bincount(bin_of, n_marked, opt.bins).astype(np.int64),
-            "value": n_annotators * np.bincount(bin_of, p, opt.bins),
+            "value": n_annotators * np.bincount(bin_of, value, opt.bins),
         }
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Symptoms:
         """Yield (code, problem, fix) if no value exceeds 1/255, but not all are 0."""
-        strongest = to_unit_range(
-            prepare(pred.soft, protocol, gt.parts.get("valid")).max(initial=0)
-        )
+        soft = prepare(pred.soft, protocol, gt.parts.get("valid"))
+        strongest = to_unit_range(soft.max(initial=0))
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
 

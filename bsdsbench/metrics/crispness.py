@@ -79,10 +79,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         }
 
     def values(self, counts: Stack, opt: VoidOptions) -> dict[str, Floats]:
-        """Return `average` (N,), the share of each map's sum that NMS keeps; NaN if all are 0.
-
-        The score of this name is its mean over images.
-        """
+        """Return `average` (N,), the share of each map's sum that NMS keeps; NaN if all are 0."""
         return {"average": defined_ratio(counts["kept"], counts["total"])}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:

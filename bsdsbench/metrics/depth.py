@@ -350,9 +350,9 @@ def dbe_parts(pred: Bools, gt: Bools, valid: Bools, opt: DepthOptions) -> DbePar
         of_completeness = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
     else:
         of_completeness = np.minimum(to_pred, np.hypot(*pred.shape))
-    sums, n_gt_edges = [of_accuracy.sum(), of_completeness.sum()], to_pred.size
-    n = [of_accuracy.size, of_completeness.size, n_gt_edges]
-    return DbeParts(np.array(sums), np.array(n))
+    sums = np.array([of_accuracy.sum(), of_completeness.sum()])
+    n_gt_edges = to_pred.size
+    return DbeParts(sums, np.array([of_accuracy.size, of_completeness.size, n_gt_edges]))
 
 
 def log_steps(depth: Floats) -> Floats:
@@ -399,7 +399,7 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, Floats]:
 
     shares: dict[str, Floats] = {}
     if "si" in counts:
-        in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)
+        in_both, in_pred, in_gt = np.moveaxis(counts["si"], -1, 0)  # (N, R, directions) each
         recall, precision = mean_share(in_both, in_gt), mean_share(in_both, in_pred)
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))  # undefined: 0
         shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
@@ -519,8 +519,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             total = (np.nan_to_num(share) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(share)
-            for k, limit in enumerate(_RATIOS):
-                digits = f"{limit:.4f}".rstrip("0").rstrip(".")
+            for k, edge_ratio in enumerate(_RATIOS):
+                digits = f"{edge_ratio:.4f}".rstrip("0").rstrip(".")
                 values[key_at(key, digits)] = share[..., k]  # si_f1@1_05 is the value at 1.05
         if "dbe_n" in counts:
             # The number of distances in each of both sums, and of true edge pixels, (N,) each
@@ -572,7 +572,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
         if maps.gt is None:
             return
-        if not (is_known := maps.valid & ~is_unknown & np.isfinite(maps.gt)).any():
+        is_known = maps.valid & ~is_unknown & np.isfinite(maps.gt)  # in both maps
+        if not is_known.any():
             return
         values = pred.depth  # as stored: the whole image, before any conversion
         is_stretched = values.min() == 0 and values.max() in (1, 255, 65535)

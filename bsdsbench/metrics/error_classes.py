@@ -120,14 +120,16 @@ def _merge_layers(layers: Sequence[_Layer], pixel: Ints, n_steps: int) -> NDArra
     from bsdsbench.kernels.bits import unpack
 
     classes = np.zeros((pixel.size, n_steps), np.uint8)
-    has_class = np.zeros((pixel.size, layers[0].bits.shape[1]), np.uint64)
+    n_words = layers[0].bits.shape[1]  # bit k of a pixel's words stands for step k
+    has_class = np.zeros((pixel.size, n_words), np.uint64)
     for layer in layers:
-        bits = np.zeros_like(has_class)
+        new_bits = np.zeros_like(has_class)
+        row = np.searchsorted(pixel, layer.pixels)  # of each pixel of the layer
         # A layer has a pixel once for each annotator who drew it: unite the steps of all
-        np.bitwise_or.at(bits, np.searchsorted(pixel, layer.pixels), layer.bits)
-        bits &= ~has_class
-        has_class |= bits
-        classes += unpack(bits, n_steps) * np.uint8(layer.code)
+        np.bitwise_or.at(new_bits, row, layer.bits)
+        new_bits &= ~has_class  # not the steps at which an earlier layer gave the class
+        has_class |= new_bits
+        classes += unpack(new_bits, n_steps) * np.uint8(layer.code)
     return classes
 
 

@@ -248,10 +248,10 @@ def _count_by_size(matched: Ints, pixels: Ints, sizes: Sequence[int]) -> Ints:
     sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
-    counts = np.zeros((len(sizes) + 1, 2), np.int64)
-    for k, objects in enumerate((np.unique(matched), np.flatnonzero(pixels))):  # matched, all
-        counts[:, k] = np.bincount(size_class[objects], minlength=len(counts))
-    return counts
+    n_classes = len(sizes) + 1
+    n_matched = np.bincount(size_class[np.unique(matched)], minlength=n_classes)
+    n_all = np.bincount(size_class[pixels > 0], minlength=n_classes)
+    return np.column_stack([n_matched, n_all])
 
 
 @cache

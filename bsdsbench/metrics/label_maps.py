@@ -289,11 +289,11 @@ def interpolated_side(pred: Map, gt: Map) -> str:
     of them, have a label between those of their neighbours, and the other map has less than a
     quarter as many such stripes.
     """
-    stripes = {PRED_SIDE: _count_stripes(pred, gt), GT_SIDE: _count_stripes(gt, pred)}
-    side = max(stripes, key=lambda side: stripes[side][1])
-    n_stripes, n_between = stripes[side]
-    n_of_other = min(counts[1] for counts in stripes.values())
-    return side if n_between > max(50, 0.9 * n_stripes, 4 * n_of_other) else ""
+    n_pred_stripes, n_pred_between = _count_stripes(pred, gt)
+    n_gt_stripes, n_gt_between = _count_stripes(gt, pred)
+    if n_pred_between > max(50, 0.9 * n_pred_stripes, 4 * n_gt_between):
+        return PRED_SIDE
+    return GT_SIDE if n_gt_between > max(50, 0.9 * n_gt_stripes, 4 * n_pred_between) else ""
 
 
 def _count_stripes(labels: Map, other: Map) -> Ints:
@@ -305,7 +305,7 @@ def _count_stripes(labels: Map, other: Map) -> Ints:
     class of thin lines, which the `other` map (H, W) has too, are left out. In large maps, the
     numbers are estimated from every second or third row and column.
     """
-    counts, middle = np.zeros(2, np.int64), list[Map]()
+    counts, labels_between = np.zeros(2, np.int64), list[Map]()
     step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
     for lines in (labels[::step], labels[:, ::step].T):  # every step-th row, then column
         before, pixel, after = lines[:, :-2], lines[:, 1:-1], lines[:, 2:]
@@ -313,13 +313,13 @@ def _count_stripes(labels: Map, other: Map) -> Ints:
         before, pixel, after = before[is_stripe], pixel[is_stripe], after[is_stripe]
         is_between = (before < pixel) == (pixel < after)
         counts += pixel.size, np.count_nonzero(is_between)
-        middle.append(pixel[is_between])
+        labels_between.append(pixel[is_between])
     counts *= step  # one of `step` rows, and one of `step` columns, was looked at
-    # A class of thin lines, as of the outlines 1 between background 0 and objects 2, or of a layer
-    # between two others: most of its pixels are stripes, and the other map has it, unlike an
-    # interpolated label
-    for label, number in zip(*np.unique(np.concatenate(middle), return_counts=True), strict=True):
-        n_pixels = step * number
-        if (other == label).any() and 2 * n_pixels > np.count_nonzero(labels == label):
-            counts -= n_pixels
+    # A class of thin lines (outlines 1 between background 0 and objects 2, or a layer between two
+    # others): most of its pixels are stripes, and the other map has it, unlike interpolated labels
+    distinct, n_pixels = np.unique(np.concatenate(labels_between), return_counts=True)
+    for label, n_in_stripes in zip(distinct, step * n_pixels, strict=True):
+        is_thin = 2 * n_in_stripes > np.count_nonzero(labels == label)
+        if is_thin and (other == label).any():
+            counts -= n_in_stripes
     return counts

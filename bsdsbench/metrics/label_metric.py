@@ -113,8 +113,8 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
     otherwise the mask. An all-zero stack (n, H, W) of predicted maps, as an image without a
     prediction file is read, becomes a map (H, W) of a value that is no object: 0, or -1 if 0 may be
-    the label of a class. Any other stack of several maps, such as class scores, raises DataError.
-    Raises MissingPartError if there is no annotated map.
+    the label of a class. Raises DataError for any other stack of several maps, such as class
+    scores, and MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
     # The boundaries of each class, a stack (C, H, W), are only taken to be rejected below
@@ -125,8 +125,7 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
         # With a divisor, a label is class x divisor + number, so that 0 belongs to class 0
         no_object = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], no_object)
-    # `_single_map` takes the map out of a stack (1, H, W), and rejects longer stacks; the side,
-    # "prediction" or "ground truth", begins its message
+    # Take the map out of a stack (1, H, W), and reject longer stacks
     gt_map = _single_map(gt_map, pred_map.shape, GT_SIDE)
     return MapPair(_single_map(pred_map, gt_map.shape, PRED_SIDE), gt_map)
 
@@ -245,8 +244,7 @@ class LabelMetric(Metric[MapOptions]):
             divisor = max(opt.divisor, 1)  # of values class x divisor + number: compare the classes
             exchanged = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
             if exchanged and opt.classes:
-                problem = f"classes are exchanged (label {exchanged})"
-                yield "classes", problem, "renumber one side"
+                yield "classes", f"classes are exchanged (label {exchanged})", "renumber one side"
             elif exchanged:
                 problem = f"numbers of objects are exchanged (label {exchanged})"
                 yield "classes", problem, "`unit` instance pairs objects by their overlap"
@@ -278,18 +276,18 @@ def _number_symptoms(numbers: Ints, ignored: Collection[float], ignore_option: s
     if len(numbers) < 2:
         return
     *others, largest = numbers.tolist()
-    last = others[-1]
-    has_no_gaps = last == len(others)
-    has_few_gaps = last <= min(2 * len(others), 127)  # at least half of 1 .. last occur
-    is_apart = largest > last + 1 and (has_no_gaps or has_few_gaps)
+    second = others[-1]  # the second largest
+    has_no_gaps = second == len(others)
+    has_few_gaps = second <= min(2 * len(others), 127)  # at least half of 1 .. second occur
+    is_apart = largest > second + 1 and (has_no_gaps or has_few_gaps)
     if is_apart and largest in {255, 65535} - {*ignored}:
         problem = f"objects of the truth are numbered from 1, but one is {largest}"
         yield "void", f"{problem}: is it void?", Setting(ignore_option, largest, "if it is void")
-    # The ids of Cityscapes end at 33, and those of classes with instances begin at 24. The test for
-    # these is 24000 <= number < 48000
+    # The ids of Cityscapes end at 33, and those of classes with instances begin at 24
     ids, objects = numbers[numbers < 1000], numbers[numbers >= 1000]
     are_both_there = ids.size > 0 and objects.size > 0
-    if are_both_there and ids[-1] < 34 and (objects // 24000 == 1).all():
+    have_instances = (objects >= 24000) & (objects < 48000)
+    if are_both_there and ids[-1] < 34 and have_instances.all():
         problem = "numbers below 1000 are classes without instances (Cityscapes)"
         yield "stuff", f"{problem}, but count as objects", "save 0 in their place"
     within_class = numbers % 256  # consecutive numbers soon exceed 128 here
@@ -305,27 +303,31 @@ def _piece_symptoms(labels: Map, known_numbers: Ints, side: str) -> Symptoms:
     side: "prediction" or "ground truth", for the description of the problem.
     """
     numbers = np.unique(known_numbers[known_numbers > 0])
+    if numbers.size < 2:
+        return
     if _are_classes(labels, numbers):
         problem = f"each number of the {side} has several large pieces: classes?"
         yield "classes", problem, "number each object, as skimage.measure.label does"
-    elif numbers.size > 1:
-        # Noise of JPEG and interpolation leave slivers of other numbers along every outline. Specks
-        # of a noisy prediction have the number of the object that they lie beside
-        shown = np.where(np.isin(labels, numbers), labels, 0)
-        contacts = []  # for each kind of neighbours: True where two objects touch
-        for pixel, neighbour in PIXEL_PAIRS:
-            are_objects = (shown[pixel] > 0) & (shown[neighbour] > 0)
-            contacts.append(are_objects & (shown[pixel] != shown[neighbour]))
-        limit = max(20, 4 * numbers.size)
-        if 2 * sum(map(np.count_nonzero, contacts)) <= limit:  # so few pieces touch another one
-            return
-        pieces = number_pieces(shown, 8, background=0)
-        touching = []  # the numbers of pieces that touch another object
-        for (pixel, neighbour), touch in zip(PIXEL_PAIRS, contacts, strict=True):
-            touching += [pieces[pixel][touch], pieces[neighbour][touch]]
-        if np.unique(np.concatenate(touching)).size > limit:
-            problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
-            yield "resized", problem, "resize to the nearest number, and save as PNG"
+        return
+    # Noise of JPEG and interpolation leave slivers of other numbers along every outline. Specks of
+    # a noisy prediction have the number of the object that they lie beside
+    objects = np.where(np.isin(labels, numbers), labels, 0)  # (H, W), 0 is background
+    contacts = []  # for each kind of neighbours: True where two objects touch
+    for pixel, neighbour in PIXEL_PAIRS:
+        are_objects = (objects[pixel] > 0) & (objects[neighbour] > 0)
+        is_contact = are_objects & (objects[pixel] != objects[neighbour])
+        contacts.append(is_contact)
+    n_contacts = sum(map(np.count_nonzero, contacts))
+    limit = max(20, 4 * numbers.size)
+    if 2 * n_contacts <= limit:  # as a contact has two pieces, so few pieces touch another one
+        return
+    pieces = number_pieces(objects, 8, background=0)
+    touching = []  # the numbers of pieces that touch another object
+    for (pixel, neighbour), is_contact in zip(PIXEL_PAIRS, contacts, strict=True):
+        touching += [pieces[pixel][is_contact], pieces[neighbour][is_contact]]
+    if np.unique(np.concatenate(touching)).size > limit:
+        problem = f"numbers of the {side} lie in many pieces each: interpolated, or JPEG?"
+        yield "resized", problem, "resize to the nearest number, and save as PNG"
 
 
 def _background_symptoms(pred: Ints, gt: Ints, pixels: Ints, gt_map: Map) -> Symptoms:
@@ -355,23 +357,20 @@ def _background_symptoms(pred: Ints, gt: Ints, pixels: Ints, gt_map: Map) -> Sym
     if are_all_objects and 2 * pixels.max() > pixels.sum():  # the largest pair fills most
         is_largest = gt_map == gt[pixels.argmax()]
         sides = is_largest[0], is_largest[-1], is_largest[:, 0], is_largest[:, -1]
-        if not all(map(np.any, sides)):
-            return
-        yield "background", "no pixel is 0, and one object fills most of both maps", fix
+        if all(map(np.any, sides)):
+            yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 
 def _find_exchanged(pred: Ints, gt: Ints, pixels: Ints) -> str:
     """Name predicted labels that probably denote another class of the truth: "1 is 2 of the truth".
 
-    pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
-        several times.
+    pred, gt (n,): the pairs of class labels at the same pixels; a pair may occur several times.
     pixels (n,): the number of pixels of each pair.
 
     Such a pair has two different labels whose pixels overlap with an IoU above 0.5. A single pair
-    may be an error of the classifier, which took one class for another. Therefore the text is empty
-    unless there are several pairs, and some label is the first of one and the second of another, as
-    2 is in "1 is 2 of the truth, 2 is 3 of the truth": a renumbering makes such chains, errors
-    seldom do.
+    may be an error of the classifier. Therefore the text is empty unless there are several pairs,
+    and some label is the first of one and the second of another, as 2 is in "1 is 2 of the truth, 2
+    is 3 of the truth": a renumbering makes such chains, errors seldom do.
     """
     pred_labels, pred_index = np.unique(pred, return_inverse=True)
     gt_labels, gt_index = np.unique(gt, return_inverse=True)
@@ -432,10 +431,15 @@ def _numbers_background(numbers: Ints, other: Ints, pixels: Ints) -> bool:
     if objects.size > 1 and areas.max() < 10 * n_background:
         return False
     is_largest, is_background = numbers == objects[areas.argmax()], other <= 0
-    pairs = [(is_largest, is_background)]  # regions of both maps that must have an IoU above 0.5
+    regions = [(is_largest, is_background)]  # in this map, and in the other one
     if objects.size == 1:
-        pairs.append((~is_largest, ~is_background))
-    return all(2 * pixels[a & b].sum() > pixels[a | b].sum() for a, b in pairs)
+        regions.append((~is_largest, ~is_background))
+    for region, other_region in regions:
+        intersection = pixels[region & other_region].sum()
+        union = pixels[region | other_region].sum()
+        if 2 * intersection <= union:
+            return False
+    return True
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
@@ -452,13 +456,13 @@ def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
         return maps
     if len(maps) == 1:
         return labels_to_integers(maps[0], what)
-    is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]  # the class axis
+    classes_are_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
     if maps.shape == shape:  # both sides are stacks: an image has more rows than classes
-        is_last = maps.shape[-1] < maps.shape[0]
+        classes_are_last = maps.shape[-1] < maps.shape[0]
     raise DataError(
         f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
         fix=(
-            f"of classes: numpy.argmax(maps, axis={-1 if is_last else 0})",
+            f"of classes: numpy.argmax(maps, axis={-1 if classes_are_last else 0})",
             "of instances: one map with their numbers",
             "of annotators: a run for each",
         ),
@@ -469,8 +473,6 @@ def refuse_other_numbering(
     pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[float]
 ) -> None:
     """Raise DataError if the two label maps (H, W) number their classes differently.
-
-    For example, one may number them from 0 and the other from 1.
 
     labels: the labels of the classes, in order.
     ignored: ground-truth labels whose pixels are excluded.
@@ -557,7 +559,8 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
         return
     for narrow, other, what in ((pred, gt, PRED_SIDE), (gt, pred, GT_SIDE)):
         n_values = 1 << (8 * narrow.dtype.itemsize)  # of the dtype of `narrow`: 256 or 65536
-        if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
+        has_few_bits = narrow.dtype.kind in "iu" and n_values <= 1 << 16
+        if not has_few_bits or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
         truncated = np.unique(numbers & (n_values - 1))
