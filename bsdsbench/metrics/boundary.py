@@ -134,9 +134,9 @@ class CurveMetric(ValuesMetric[Opt]):
                 continue
             folder = f"{safe_name(path[-1])}/" if path else ""  # () is the path of a single curve
             images = np.flatnonzero(counted[:, k])  # indices of those that count for this curve
-            listed_ids, of_images = np.array(ids)[images].tolist(), matches[images]
+            listed_ids, listed_matches = np.array(ids)[images].tolist(), matches[images]
             for name, text in format_boundary_tables(
-                curve_score, listed_ids, stack["thresholds"], of_images, protocol.ods_rule
+                curve_score, listed_ids, stack["thresholds"], listed_matches, protocol.ods_rule
             ):
                 yield folder + name, text
 

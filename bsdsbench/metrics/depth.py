@@ -224,14 +224,14 @@ def _prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthM
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
         is_for_canny = is_gt_number if opt.invalid == "none" else is_gt_number & valid
         gt_for_canny = np.where(is_for_canny, gt_depth, np.nan)
-    evaluated = {"truth": valid, "both": valid & is_known, "none": everywhere}
+    valid_by_option = {"truth": valid, "both": valid & is_known, "none": everywhere}
     return DepthMaps(
         pred=depth,
         known=is_known,
         pred_for_canny=np.where(is_number, depth, np.nan),
         gt=gt_depth,
         gt_for_canny=gt_for_canny,
-        valid=evaluated[opt.invalid],
+        valid=valid_by_option[opt.invalid],
         edges=edges,
         matte=parts.get("mask"),
     )
@@ -344,15 +344,15 @@ def dbe_parts(pred: Bools, gt: Bools, valid: Bools, opt: DepthOptions) -> DbePar
     # Distances from each edge pixel of one map to the nearest edge pixel of the other; inf if none
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     is_valid = valid[pred]  # of each predicted edge pixel; False only if `opt.strict` kept it
-    of_accuracy = to_gt[(to_gt < RADIUS) & is_valid]
+    accuracy_distances = to_gt[(to_gt < RADIUS) & is_valid]
     if opt.dbe == "ibims":
-        from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
-        of_completeness = np.concatenate([from_pred, np.minimum(to_pred, RADIUS)])
+        pred_distances = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
+        completeness_distances = np.concatenate([pred_distances, np.minimum(to_pred, RADIUS)])
     else:
-        of_completeness = np.minimum(to_pred, np.hypot(*pred.shape))
-    sums = np.array([of_accuracy.sum(), of_completeness.sum()])
-    n_gt_edges = to_pred.size
-    return DbeParts(sums, np.array([of_accuracy.size, of_completeness.size, n_gt_edges]))
+        completeness_distances = np.minimum(to_pred, np.hypot(*pred.shape))
+    sums = np.array([accuracy_distances.sum(), completeness_distances.sum()])
+    numbers = [accuracy_distances.size, completeness_distances.size, to_pred.size]  # and true edges
+    return DbeParts(sums, np.array(numbers))
 
 
 def log_steps(depth: Floats) -> Floats:

@@ -203,20 +203,20 @@ def _jaccard_sums(
     largest_iou = one_to_one  # no pairs, if a map has no object
     if iou.size:
         largest_iou = np.arange(len(iou)), iou.argmax(axis=1)
-    for gt, pred in (largest_iou, one_to_one):
-        has_overlap = shared[gt, pred] > 0  # objects without a common pixel are unpaired
-        gt, pred = gt[has_overlap], pred[has_overlap]
-        intersections = shared[gt, pred].sum()
-        unions = gt_pixels[gt].sum() + pred_pixels[pred].sum() - intersections
-        unpaired = np.delete(gt_pixels, gt).sum() + np.delete(pred_pixels, pred).sum()
+    for gt_index, pred_index in (largest_iou, one_to_one):
+        has_overlap = shared[gt_index, pred_index] > 0  # the other objects are unpaired
+        gt_index, pred_index = gt_index[has_overlap], pred_index[has_overlap]
+        intersections = shared[gt_index, pred_index].sum()
+        unions = gt_pixels[gt_index].sum() + pred_pixels[pred_index].sum() - intersections
+        unpaired = np.delete(gt_pixels, gt_index).sum() + np.delete(pred_pixels, pred_index).sum()
         sums.append((intersections, unions + unpaired))
     # A pair with an IoU of at least 0.5 benefits by 1. The IoU terms add up to at most 1/2, so they
     # only break ties between assignments with equal numbers of such pairs
     most_pairs = max(min(iou.shape), 1)
     benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
-    pairs = _assignment()(benefit, maximize=True)  # min(G, P) pairs
+    cellpose_pairs = _assignment()(benefit, maximize=True)  # min(G, P) pairs
     in_any_object = gt_pixels.sum() + pred_pixels.sum() - shared.sum()
-    sums.append((shared[pairs].sum(), in_any_object))
+    sums.append((shared[cellpose_pairs].sum(), in_any_object))
     return np.array(sums).T  # two rows: numerators and denominators
 
 

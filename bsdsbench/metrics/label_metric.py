@@ -248,9 +248,9 @@ class LabelMetric(Metric[MapOptions]):
             elif exchanged:
                 problem = f"numbers of objects are exchanged (label {exchanged})"
                 yield "classes", problem, "`unit` instance pairs objects by their overlap"
-        has_none = np.intersect1d(overlaps.pred, overlaps.gt).size == 0
-        is_one = np.unique(overlaps.pred).size == 1  # which says nothing of an order
-        if opt.unit != "instance" and has_none and not is_one:
+        share_no_label = np.intersect1d(overlaps.pred, overlaps.gt).size == 0
+        is_one_label = np.unique(overlaps.pred).size == 1  # which says nothing of an order
+        if opt.unit != "instance" and share_no_label and not is_one_label:
             order = "check the order of the classes and `first`"  # an option, the first label
             yield "classes", "no label is in both maps", order
         # ADE20K numbers its classes from 1, and 0 is void there. A background is predicted, too
@@ -356,8 +356,8 @@ def _background_symptoms(pred: Ints, gt: Ints, pixels: Ints, gt_map: Map) -> Sym
     are_all_objects = np.unique(gt).size > 1 and np.minimum(pred, gt).min() > 0
     if are_all_objects and 2 * pixels.max() > pixels.sum():  # the largest pair fills most
         is_largest = gt_map == gt[pixels.argmax()]
-        sides = is_largest[0], is_largest[-1], is_largest[:, 0], is_largest[:, -1]
-        if all(map(np.any, sides)):
+        image_sides = is_largest[0], is_largest[-1], is_largest[:, 0], is_largest[:, -1]
+        if all(map(np.any, image_sides)):
             yield "background", "no pixel is 0, and one object fills most of both maps", fix
 
 
