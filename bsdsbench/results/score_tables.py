@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -93,8 +95,10 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run in which missing predictions were counted as empty maps."""
     lines = []
     for run in runs:
-        # "none" is the storage format of a missing prediction
-        missing = [record.image_id for record in run.records if record.form == "none"]
+        missing = []
+        for record in run.records:
+            if record.form == "none":  # the storage format of a missing prediction
+                missing.append(record.image_id)
         if missing:
             share = f"{len(missing)} of {quantity(len(run.records), 'image')}"
             names = join_names(missing)
@@ -104,7 +108,7 @@ def missing_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 def image_numbers(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of the runs, "5 images", or "5 to 6 images" if they differ."""
-    sizes = {len(run.records) for run in runs}
+    sizes = set(map(len, map(attrgetter("records"), runs)))
     smallest = f"{min(sizes)} to " if min(sizes) < max(sizes) else ""
     return f"{smallest}{quantity(max(sizes), 'image')}"
 
@@ -167,7 +171,7 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     This is a line "Read as: ...". If the runs differ, it is "NAME, NAME read as: ...; NAME read as:
     ...", without the runs for which it is unknown ("").
     """
-    names_by_line = grouped([(run.read_as, run.name) for run in runs])
+    names_by_line = grouped(map(attrgetter("read_as", "name"), runs))
     if len(names_by_line) == 1:
         return runs[0].read_as
     # After the names of runs, the "R" of "Read as" becomes lower case
@@ -354,7 +358,7 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
-    metric_names = dict.fromkeys(name for run in runs for name in run.metrics)  # each once
+    metric_names = dict.fromkeys(chain.from_iterable(map(attrgetter("metrics"), runs)))  # each once
     # A sentence about all tables: "2 methods on 200 images, protocol bsds500"
     contents = "scores" if is_single else f"{n_rows} methods"
     if runs[0].records:
@@ -388,7 +392,7 @@ def score_tables(
                 number_lines.append(f"{row.method}: {', '.join(numbers)}.")
         parts = _part_rows(metric, its_runs, is_single)  # for a second table, of classes and so on
         # On a marked ODS of a part: the explanation of the mark
-        mark_lines = [_AT_GRID_END] if any(row.marks for row in parts) else []
+        mark_lines = [_AT_GRID_END] if any(map(attrgetter("marks"), parts)) else []
         for rows_of_table, before in ((rows, number_lines), (parts, mark_lines)):
             if not rows_of_table:
                 continue
@@ -473,10 +477,13 @@ def _score_table(
     if has_parts and is_single:  # all rows are of the one method
         labels = [PART]
     # Keys of the scores in any row, each once, in order
-    keys_of_rows = dict.fromkeys(key for row in rows for key in row.scores)
+    keys_of_rows = dict.fromkeys(chain.from_iterable(map(attrgetter("scores"), rows)))
     protocol = runs[0].protocol
     columns = _shown_columns(metric, protocol, keys_of_rows, has_parts, is_single, has_chosen)
-    ap_keys = [field.key for field, column in columns.items() if is_ap(column.key)]
+    ap_keys: list[str] = []  # keys of the fields that hold an AP
+    for field, column in columns.items():
+        if is_ap(column.key):
+            ap_keys.append(field.key)
     table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
         cells: list[Cell] = [row.part] if has_parts else []
@@ -554,8 +561,12 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     for its scores (some metrics have one for each part), or if the metric has no columns for parts
     (`Metric.part_columns`). An ODS at the first or last threshold gets the mark "grid end".
     """
-    part_keys = [column.key for column in metric.part_columns if column.score]  # as "dice"
-    overall_keys = {column.key for column in metric.columns}
+    part_key = ""  # the first score of a part, such as "dice"; "" if there is none
+    for column in metric.part_columns:
+        if column.score:
+            part_key = column.key
+            break
+    overall_keys = set(map(attrgetter("key"), metric.columns))
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -565,12 +576,12 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
             # The overall table has the scores of parts if it has the first, "per_class.liver.dice"
-            adds_scores = bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
+            adds_scores = part_key and ".".join((*path, part_key)) not in overall_keys
             if scores is None or not (is_single or adds_scores):
                 continue
             marks = {"ods": _GRID_END} if scores.get("at_grid_end") else {}
             rows_by_part.setdefault(part, []).append(_ScoreRow(part, run.name, scores, marks))
-    return [row for rows_of_part in rows_by_part.values() for row in rows_of_part]
+    return list(chain.from_iterable(rows_by_part.values()))
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -215,7 +215,8 @@ class Table:
             if column.format in ("", "p"):  # text, or p-values
                 continue
             measured.append(k)
-            if all(row[k].numbers.value is None for row in self.printed_cells):
+            cells = map(itemgetter(k), self.printed_cells)
+            if {*map(attrgetter("numbers.value"), cells)} <= {None}:
                 empty.append(k)
         if self.asked or len(empty) in (0, len(measured)):  # `asked`: the user chose the columns
             return self
@@ -392,7 +393,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             raise  # this error again, where rich would exit with status 1
 
     # Without columns that have no values
-    shown_tables = [table.for_people for table in tables]
+    shown_tables = list(map(attrgetter("for_people"), tables))
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = TableConsole(file=file, **settings)
     if not width:
